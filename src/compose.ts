@@ -1,0 +1,153 @@
+// From configuration to running parts: the one file that knows every adapter.
+
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Reached } from './core/stopping-points.ts';
+import type { Destination } from './destination/port.ts';
+import type { EngineContext, FactsSource, LedgerSettings } from './engine/context.ts';
+import { type Environment, systemEnvironment } from './engine/environment.ts';
+import { Ledger } from './engine/ledger.ts';
+import { DEFAULT_SETTINGS } from './engine/settings.ts';
+import { Waiters } from './engine/waiters.ts';
+import { type Store, StoreFault } from './store/port.ts';
+import { ReopeningStore } from './store/reopening-store.ts';
+import { openSqliteStore } from './store/sqlite/sqlite-store.ts';
+
+export interface LedgerParts {
+  /** The data directory, or `:memory:` for a ledger that ends with its process (tests). */
+  readonly data: string;
+  readonly destinations?: readonly Destination[];
+  readonly factsFor?: FactsSource;
+  readonly settings?: Partial<LedgerSettings>;
+  readonly tenant?: string;
+  readonly environment?: Environment;
+  /** Drills only: called at each stopping point. */
+  readonly reached?: Reached;
+  readonly report?: (message: string) => void;
+  /** A store that is already open, in place of the embedded one in `data`. */
+  readonly store?: Store;
+  /** Go on although the store cannot be opened now: writes are answered "not recorded, not sent". */
+  readonly toleratesClosedStore?: boolean;
+}
+
+export const LEDGER_FILE = 'ledger.sqlite';
+const KEY_FILE = 'intent.key';
+const KEY_BYTES = 32;
+const LOCAL_TENANT = 'local';
+
+/**
+ * Opens the ledger in a data directory and begins to carry on with its open work.
+ * @throws {StoreFault} when the store or its key cannot be opened, unless `toleratesClosedStore`
+ */
+export async function composeLedger(parts: LedgerParts): Promise<Ledger> {
+  const environment = parts.environment ?? systemEnvironment();
+  const key = new IntentKey(parts.data);
+  const store = parts.store ?? (await embeddedStore(parts, key));
+  if (parts.store !== undefined) await key.load();
+  const context: EngineContext = {
+    store,
+    tenant: parts.tenant ?? LOCAL_TENANT,
+    get secret() {
+      return key.bytes;
+    },
+    environment,
+    destinations: new Map((parts.destinations ?? []).map((destination) => [destination.name, destination])),
+    factsFor: parts.factsFor ?? (() => undefined),
+    settings: { ...DEFAULT_SETTINGS, ...parts.settings },
+    reached: parts.reached ?? (() => {}),
+    worker: Ledger.newWorker({ environment }),
+    waiters: new Waiters(),
+    report: parts.report ?? (() => {}),
+  };
+  const ledger = new Ledger(context);
+  await ledger.start();
+  return ledger;
+}
+
+async function embeddedStore(parts: LedgerParts, key: IntentKey): Promise<Store> {
+  const file = parts.data === ':memory:' ? ':memory:' : join(parts.data, LEDGER_FILE);
+  const store = new ReopeningStore(async () => {
+    // Without its key a ledger cannot tell equal intents: it must not record anything then.
+    await key.load();
+    return openSqliteStore({ file });
+  });
+  try {
+    await store.ensureOpen();
+  } catch (cause) {
+    if (parts.toleratesClosedStore !== true) throw cause;
+    parts.report?.(cause instanceof Error ? cause.message : String(cause));
+  }
+  return store;
+}
+
+/**
+ * The key of intent hashes: beside the store, not in it. The first process makes it; a link, which fails when
+ * the name exists, decides between two that start at once.
+ */
+class IntentKey {
+  readonly #data: string;
+  #bytes: Uint8Array | undefined;
+
+  constructor(data: string) {
+    this.#data = data;
+  }
+
+  /** @throws {StoreFault} while the key has not been loaded */
+  get bytes(): Uint8Array {
+    if (this.#bytes === undefined) {
+      throw new StoreFault('ERR_STORE_UNAVAILABLE', `The key of ${this.#data} has not been read.`, {
+        fate: 'not_stored',
+      });
+    }
+    return this.#bytes;
+  }
+
+  /** @throws {StoreFault} when it can be neither read nor made */
+  async load(): Promise<void> {
+    if (this.#bytes !== undefined) return;
+    if (this.#data === ':memory:') {
+      this.#bytes = randomBytes(KEY_BYTES);
+      return;
+    }
+    const file = join(this.#data, KEY_FILE);
+    try {
+      this.#bytes = await readOrMakeKey(this.#data, file);
+    } catch (cause) {
+      throw new StoreFault(
+        'ERR_STORE_UNAVAILABLE',
+        `The ledger in ${this.#data} cannot be used: its key file ${KEY_FILE} can be neither read nor made (${cause instanceof Error ? cause.message : String(cause)}). Give a directory that this account may write to, with --data.`,
+        { fate: 'not_stored', cause },
+      );
+    }
+  }
+}
+
+async function readOrMakeKey(directory: string, file: string): Promise<Uint8Array> {
+  const existing = await readKey(file);
+  if (existing !== undefined) return existing;
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const fresh = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  await writeFile(fresh, randomBytes(KEY_BYTES), { mode: 0o600, flag: 'wx', flush: true });
+  try {
+    await link(fresh, file);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
+  } finally {
+    await rm(fresh, { force: true });
+  }
+  const made = await readKey(file);
+  if (made === undefined) throw new Error(`${file} is not there after it was made`);
+  return made;
+}
+
+async function readKey(file: string): Promise<Uint8Array | undefined> {
+  try {
+    const bytes = await readFile(file);
+    if (bytes.length !== KEY_BYTES) throw new Error(`${file} holds ${bytes.length} bytes in place of ${KEY_BYTES}`);
+    return bytes;
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw cause;
+  }
+}

@@ -1,0 +1,279 @@
+// From contracts, a binding, the owner's words and a server's hint to the facts about one call of one tool (D9).
+
+import { canonicalJson, type JsonValue } from '../core/canonical.ts';
+import {
+  type Contract,
+  type ContractOperation,
+  isTrusted,
+  type RepeatClass,
+  type ToolClass,
+  type ToolFacts,
+} from '../core/contract.ts';
+import { sha256Hex } from '../core/digest.ts';
+import { type Binding, type BindingRow, type DeclaredClass, hasConditions, rowFor } from './binding.ts';
+import { splitName } from './check-together.ts';
+import { declarationOf, type GatewayConfig, type ToolDeclaration } from './gateway-config.ts';
+import { listed } from './problem.ts';
+import { isIrreversible, repeatOf } from './write-facts.ts';
+
+/** A class that the owner confirmed for a tool; it counts while the tool's digest is the one that was confirmed. */
+export interface OwnerRule {
+  readonly tool: string;
+  readonly toolDigest: string;
+  readonly class: DeclaredClass;
+}
+
+export interface FactsQuery {
+  readonly destination: string;
+  readonly tool: string;
+  readonly arguments: JsonValue;
+  readonly binding?: Binding | undefined;
+  readonly contracts: readonly Contract[];
+  readonly config?: GatewayConfig | undefined;
+  /** The tool's annotations, only of a server that the owner started; of any other leave them out. */
+  readonly hints: { readonly readOnlyHint?: boolean | undefined } | undefined;
+  readonly ownerRules: readonly OwnerRule[];
+  /** From `toolDigest`; '' fits no rule. */
+  readonly toolDigest: string;
+}
+
+/**
+ * The facts about one call. Equal queries are given the same frozen value: what is compiled once is kept for as
+ * long as the binding, the contracts and the configuration it came from. Hand in the same objects each time.
+ *
+ * Whoever says most decides the class: the configuration, then the owner's confirmed rule, then the binding, then
+ * `readOnlyHint: true`; else it is unclassified. A write that a contract describes is never a read, and one that
+ * is declared irreversible by its binding, or is destructive without a way back, is never less (the floor of D9).
+ */
+export function compileToolFacts(query: FactsQuery): ToolFacts {
+  const { tool, binding } = query;
+  const row = binding === undefined ? undefined : rowFor(binding, tool, query.arguments);
+  const rule = confirmedRule(query);
+  const isReadOnly = query.hints?.readOnlyHint === true;
+  const kept = keptFacts(query);
+  const key = JSON.stringify([query.destination, tool, row ?? null, rule?.class ?? null, isReadOnly]);
+  const known = kept.get(key);
+  if (known !== undefined) return known;
+  const facts = assemble(query, row, rule, isReadOnly);
+  // Names of tools come from callers, so that what is kept must have a bound.
+  if (kept.size >= KEPT_MAX) kept.clear();
+  kept.set(key, facts);
+  return facts;
+}
+
+/** Whether the arguments of a call may change the facts about it. */
+export function dependsOnArguments(binding: Binding | undefined, tool: string): boolean {
+  return binding !== undefined && hasConditions(binding, tool);
+}
+
+const KEPT_MAX = 4096;
+const NOTHING = {};
+const keptBySource = new WeakMap<object, WeakMap<object, WeakMap<object, Map<string, ToolFacts>>>>();
+
+function keptFacts({ contracts, binding = NOTHING, config = NOTHING }: FactsQuery): Map<string, ToolFacts> {
+  const byBinding = getOrAdd(keptBySource, contracts, () => new WeakMap());
+  const byConfig = getOrAdd(byBinding, binding, () => new WeakMap());
+  return getOrAdd(byConfig, config, () => new Map());
+}
+
+function getOrAdd<Value>(map: WeakMap<object, Value>, key: object, make: () => Value): Value {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
+}
+
+function confirmedRule({ ownerRules, tool, toolDigest }: FactsQuery): OwnerRule | undefined {
+  if (toolDigest === '') return undefined;
+  return ownerRules.findLast((rule) => rule.tool === tool && rule.toolDigest === toolDigest);
+}
+
+function assemble(
+  query: FactsQuery,
+  rowIndex: number | undefined,
+  rule: OwnerRule | undefined,
+  isReadOnly: boolean,
+): ToolFacts {
+  const { destination, tool, binding, config } = query;
+  const row = rowIndex === undefined ? undefined : binding?.tools[rowIndex];
+  const declaration = declarationOf(config, tool);
+  const bound = boundOperation(query, row, declaration);
+  // A hint is about the whole tool; where rows tell its calls apart, one that fits none is not known as a read.
+  const isHintedRead = isReadOnly && rowIndex === undefined;
+  const classified = classify({
+    declared: declaration?.class,
+    rule,
+    row,
+    isHintedRead,
+    operation: bound?.operation,
+  });
+  const checks = binding?.checks_arguments;
+  const facts: Omit<ToolFacts, 'digest'> = {
+    destination,
+    tool,
+    ...classified,
+    ...writeFacts(classified.class, declaration, bound?.operation),
+    checksArguments: checks !== undefined && checks.value && isTrusted(checks.evidence),
+    ...(classified.class === 'read' || bound === undefined ? {} : describe(bound)),
+  };
+  const digest = sha256Hex(canonicalJson(facts as unknown as JsonValue));
+  return Object.freeze({ ...facts, digest });
+}
+
+interface BoundOperation {
+  readonly contract: Contract;
+  readonly operation: ContractOperation;
+}
+
+function boundOperation(
+  { contracts, binding, tool }: FactsQuery,
+  row: BindingRow | undefined,
+  declaration: ToolDeclaration | undefined,
+): BoundOperation | undefined {
+  const named = declaration?.contract_operation;
+  if (named === undefined && (row?.operation === undefined || binding === undefined)) return undefined;
+  const [contractId, operationId] =
+    named === undefined ? [binding?.contract, row?.operation] : splitName(named);
+  const contract = contracts.find(({ id }) => id === contractId);
+  const operation = contract?.operations.find(({ id }) => id === operationId);
+  if (contract === undefined || operation === undefined) {
+    throw new Error(`Assertion: ${tool} is bound to ${contractId}/${operationId}, which is not loaded.`);
+  }
+  return { contract, operation };
+}
+
+type Classified = Pick<ToolFacts, 'class' | 'classSource'>;
+
+function classify(said: {
+  readonly declared: DeclaredClass | undefined;
+  readonly rule: OwnerRule | undefined;
+  readonly row: BindingRow | undefined;
+  readonly isHintedRead: boolean;
+  readonly operation: ContractOperation | undefined;
+}): Classified {
+  const { declared, rule, row, isHintedRead, operation } = said;
+  if (operation !== undefined && isIrreversible(operation)) {
+    return { class: 'irreversible', classSource: 'contract' };
+  }
+  if (row?.class === 'irreversible') return { class: 'irreversible', classSource: 'binding' };
+  const voices: readonly [DeclaredClass | undefined, ToolFacts['classSource']][] = [
+    [declared, 'configuration'],
+    [rule?.class, 'owner'],
+    [row?.class, 'binding'],
+    [isHintedRead ? 'read' : undefined, 'hint'],
+  ];
+  for (const [voice, classSource] of voices) {
+    if (voice === undefined || (voice === 'read' && operation !== undefined)) continue;
+    return { class: voice, classSource };
+  }
+  return { class: 'unclassified', classSource: 'nobody' };
+}
+
+function writeFacts(
+  toolClass: ToolClass,
+  declaration: ToolDeclaration | undefined,
+  operation: ContractOperation | undefined,
+): Pick<ToolFacts, 'repeat' | 'identity' | 'target' | 'stamp'> {
+  if (toolClass === 'read') return { repeat: 'free' };
+  const identity = declaration?.identity ?? operation?.identity;
+  const target = declaration?.target ?? operation?.target;
+  const stamp = operation?.stamp;
+  return {
+    repeat: declaration?.repeat ?? statedRepeat(toolClass, operation),
+    ...(identity && { identity }),
+    ...(target && { target: { type: target.type, id: [target.id].flat() } }),
+    ...(stamp && { stamp }),
+  };
+}
+
+/** An interactive tool is free unless its contract says otherwise; what nobody described is free. */
+function statedRepeat(toolClass: ToolClass, operation: ContractOperation | undefined): RepeatClass {
+  if (operation === undefined) return 'free';
+  return toolClass === 'interactive' ? (operation.repeat ?? 'free') : repeatOf(operation);
+}
+
+function describe({ contract, operation }: BoundOperation): Pick<ToolFacts, 'contract' | 'operation'> {
+  const { id, revision, ownership } = contract;
+  return { contract: { id, revision, reviewBy: ownership.review_by }, operation };
+}
+
+/**
+ * SHA-256 over what a class was confirmed for: the tool's name, the schema of its arguments, its annotations. A
+ * tool in which one of them changes is asked about again. '' where they have no exact form: then no rule fits.
+ */
+export function toolDigest(tool: {
+  readonly name: string;
+  readonly inputSchema?: unknown;
+  readonly annotations?: unknown;
+}): string {
+  const { name, inputSchema = null, annotations = null } = tool;
+  try {
+    return sha256Hex(canonicalJson({ name, inputSchema, annotations } as JsonValue));
+  } catch {
+    return '';
+  }
+}
+
+const CLASS_SOURCES: { readonly [source in ToolFacts['classSource']]: string } = {
+  configuration: 'the configuration says so',
+  owner: 'its owner confirmed so for this version of the tool',
+  binding: 'the binding of its server says so',
+  contract: 'its contract states that it destroys something and cannot be taken back',
+  hint: 'its server, which the owner started, marks it as reading only',
+  nobody: 'nobody has said yet how it is to be treated',
+};
+
+const REPEATS: { readonly [repeat in RepeatClass]: string } = {
+  unique:
+    'An equal call in the same run is answered with the earlier operation; a second one needs a person.',
+  state:
+    'An equal call in the same run is answered with the earlier operation, unless something was written to its target since.',
+  free: 'An equal call after an answer that arrived is an operation of its own.',
+};
+
+/** The facts in sentences, for whoever asks why a call is treated as it is. */
+export function explainFacts(facts: ToolFacts): string[] {
+  const { tool, destination, identity, target, stamp, contract, operation } = facts;
+  const sentences = [`${tool} on ${destination} is ${facts.class}: ${CLASS_SOURCES[facts.classSource]}.`];
+  if (facts.class === 'read') return [...sentences, 'It passes unrecorded.'];
+  sentences.push(REPEATS[facts.repeat]);
+  sentences.push(
+    identity === undefined
+      ? 'All its arguments make it the same intended write.'
+      : `Its ${noun('argument', identity.length)} ${listed(identity)} ${identity.length > 1 ? 'make' : 'makes'} it the same intended write; other arguments may differ.`,
+  );
+  sentences.push(
+    target === undefined
+      ? 'No target is declared, so that other writes do not wait for it.'
+      : `It changes the ${target.type} named by ${listed(target.id)}; another write to it waits until this one is settled.`,
+  );
+  if (stamp !== undefined)
+    sentences.push(`Its argument ${stamp.argument} is filled by us, with a reference to look for.`);
+  sentences.push(
+    facts.checksArguments
+      ? 'The server refuses arguments that do not fit by itself, before it changes anything.'
+      : 'Arguments are checked here, because the server is not known to check them itself.',
+  );
+  if (contract === undefined || operation === undefined) {
+    return [...sentences, 'No contract describes it: nothing is repeated or looked up by us.'];
+  }
+  sentences.push(
+    `The contract ${contract.id}, revision ${contract.revision}, describes it as ${operation.id}; it is to be reviewed by ${contract.reviewBy}.`,
+  );
+  sentences.push(
+    operation.lookups.length === 0
+      ? 'After a lost reply there is no look-up: a person is asked.'
+      : `After a lost reply it is looked up ${listed(
+          operation.lookups.map(({ by }) => `by ${by.replaceAll('_', ' ')}`),
+          'then',
+        )}.`,
+  );
+  if (operation.readback !== undefined) sentences.push('What it changed is read back.');
+  return sentences;
+}
+
+function noun(word: string, count: number): string {
+  return count > 1 ? `${word}s` : word;
+}

@@ -1,0 +1,105 @@
+// The owner's configuration of one gateway: what is decided by a person, and what can be wrong in it alone.
+
+import { durationMs, type RepeatClass } from '../core/contract.ts';
+import type { DeclaredClass } from './binding.ts';
+import { type Finding, listed } from './problem.ts';
+import { identityFindings } from './write-facts.ts';
+
+export interface ToolDeclaration {
+  readonly class?: DeclaredClass;
+  readonly repeat?: RepeatClass;
+  readonly identity?: readonly string[];
+  readonly target?: { readonly type: string; readonly id: string | readonly string[] };
+  /** `contract-id/operation-id`; takes the place of what the binding says. */
+  readonly contract_operation?: string;
+}
+
+export interface GatewayConfig {
+  readonly destination: string;
+  readonly run?: string;
+  /** Files, from the folder of the configuration. */
+  readonly contracts?: readonly string[];
+  readonly bindings?: readonly string[];
+  readonly tools?: { readonly [tool: string]: ToolDeclaration };
+  readonly limits?: {
+    readonly reply_timeout?: string;
+    readonly caller_wait?: string;
+    readonly attempts?: number;
+    readonly elapsed?: string;
+    readonly approval_lifetime?: string;
+  };
+  /** How long work of a run may pause and still be the same work; `unbounded`, or a duration. */
+  readonly resume_window?: string;
+}
+
+/** The declaration of one tool; a tool named like an inherited member has none by itself. */
+export function declarationOf(config: GatewayConfig | undefined, tool: string): ToolDeclaration | undefined {
+  const { tools } = config ?? {};
+  return tools !== undefined && Object.hasOwn(tools, tool) ? tools[tool] : undefined;
+}
+
+/** Within it an equal call of a `unique` tool in a given run is answered with the earlier operation (D6). */
+export const RESUME_WINDOW_DEFAULT = 'PT96H';
+
+/** The resume window that holds, in milliseconds; infinite where it is `unbounded`. */
+export function resumeWindowMs(config: GatewayConfig | undefined): number {
+  const window = config?.resume_window ?? RESUME_WINDOW_DEFAULT;
+  return durationMs(window) ?? Number.POSITIVE_INFINITY;
+}
+
+/** What the schema cannot say about one configuration. */
+export function checkGatewayConfig(config: GatewayConfig): readonly Finding[] {
+  return [
+    ...Object.entries(config.tools ?? {}).flatMap(([tool, declaration]) =>
+      checkDeclaration(tool, declaration),
+    ),
+    ...checkLimits(config),
+  ];
+}
+
+function checkDeclaration(tool: string, declaration: ToolDeclaration): readonly Finding[] {
+  const path = ['tools', tool];
+  const writes = (['repeat', 'identity', 'target', 'contract_operation'] as const).filter(
+    (member) => declaration[member] !== undefined,
+  );
+  const findings: Finding[] = [];
+  if (declaration.class === 'read' && writes.length > 0) {
+    findings.push({
+      path: [...path, 'class'],
+      sentence: `${tool} is declared a read, and ${listed(writes)} ${writes.length > 1 ? 'are' : 'is'} given for it, which only a write has.`,
+    });
+  }
+  const { identity, target } = declaration;
+  const places = { path: [...path, 'identity'], targetPath: [...path, 'target'] };
+  return [...findings, ...identityFindings({ identity, target, name: tool, ...places })];
+}
+
+const LIMITS_AT_LEAST = {
+  reply_timeout: 'PT1S',
+  caller_wait: 'PT1S',
+  elapsed: 'PT1S',
+  approval_lifetime: 'PT1M',
+} as const;
+
+function checkLimits({ limits = {} }: GatewayConfig): readonly Finding[] {
+  const findings: Finding[] = [];
+  for (const [limit, least] of Object.entries(LIMITS_AT_LEAST) as [keyof typeof LIMITS_AT_LEAST, string][]) {
+    const given = limits[limit];
+    if (given !== undefined && (durationMs(given) ?? 0) < (durationMs(least) ?? 0)) {
+      findings.push({
+        path: ['limits', limit],
+        sentence: `limits.${limit} is ${given}; at least ${least} is allowed.`,
+      });
+    }
+  }
+  const { elapsed, reply_timeout: replyTimeout } = limits;
+  const elapsedMs = durationMs(elapsed);
+  const replyTimeoutMs = durationMs(replyTimeout);
+  if (elapsedMs !== undefined && replyTimeoutMs !== undefined && elapsedMs < replyTimeoutMs) {
+    findings.push({
+      path: ['limits', 'elapsed'],
+      sentence: `limits.elapsed is ${elapsed}, which is shorter than the ${replyTimeout} that limits.reply_timeout gives one attempt.`,
+    });
+  }
+  return findings;
+}

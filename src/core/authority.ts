@@ -1,0 +1,86 @@
+// Who must allow a write, and whether what was allowed still stands at the moment of sending (D8, D9).
+
+import type { ToolFacts } from './contract.ts';
+import type { Operation, OperationId, ReviewQuestion, Why } from './operation.ts';
+import { type Bounds, isBeyondBounds } from './repeatability.ts';
+
+/** The answer of `guard` mode for one call: a rule by name, or the question that a person must answer. */
+export type Authority =
+  | { readonly allowed: true; readonly rule: string }
+  | { readonly allowed: false; readonly question: ReviewQuestion };
+
+export function authorityFor(facts: ToolFacts): Authority {
+  switch (facts.class) {
+    case 'ordinary':
+    case 'interactive':
+      return { allowed: true, rule: `guard/${facts.class} (${facts.classSource})` };
+    case 'irreversible':
+      return { allowed: false, question: 'irreversible' };
+    case 'unclassified':
+      return { allowed: false, question: 'unclassified' };
+    case 'read':
+      throw new Error(`Assertion: ${facts.tool} is a read and needs no authority.`);
+  }
+}
+
+/** Whether a person has approved exactly this operation, and the approval is still valid at `at`. */
+export function hasApproval(operation: Operation, at: number): boolean {
+  const { review } = operation;
+  if (review?.decision?.kind !== 'approved') return false;
+  return review.digest === operation.digest && at <= review.expiresAt;
+}
+
+/** What the sender knows at the moment of claiming, beside the operation. */
+export interface SendingConditions {
+  readonly at: number;
+  readonly facts: ToolFacts;
+  readonly bounds: Bounds;
+  /** The digest recomputed from the stored payload. */
+  readonly digest: string;
+  readonly connected: boolean;
+  readonly connectionDetail: string;
+  /** Another operation that holds a target's lock, or stands before this one in its line. */
+  readonly lockedBy: OperationId | undefined;
+  /** The operation that this one supersedes, while that one is not settled. */
+  readonly unsettledPredecessor: OperationId | undefined;
+}
+
+export type SendingDecision =
+  | { readonly send: true }
+  | { readonly send: false; readonly then: 'wait' | 'hold' | 'park'; readonly why: Why };
+
+/** D8 before every attempt, in one decision with the claim. */
+export function judgeSending(operation: Operation, conditions: SendingConditions): SendingDecision {
+  const { at, bounds, facts } = conditions;
+  if (conditions.digest !== operation.digest) return refuse('park', { code: 'digest_mismatch' });
+  if (isBeyondBounds(operation, bounds, at)) {
+    return refuse('park', { code: 'bounds_used_up', attempts: operation.attempts.length });
+  }
+  const lost = lostAuthority(operation, facts, at);
+  if (lost?.code === 'digest_mismatch') return refuse('park', lost);
+  if (lost !== undefined) return refuse(operation.effect === 'unknown' ? 'park' : 'hold', lost);
+  if (conditions.unsettledPredecessor !== undefined) {
+    return refuse('wait', { code: 'waits_for_operation', operation: conditions.unsettledPredecessor });
+  }
+  if (conditions.lockedBy !== undefined) {
+    return refuse('wait', { code: 'waits_for_operation', operation: conditions.lockedBy });
+  }
+  if (!conditions.connected) {
+    return refuse('wait', { code: 'waits_for_destination', detail: conditions.connectionDetail });
+  }
+  return { send: true };
+}
+
+function refuse(then: 'wait' | 'hold' | 'park', why: Why): SendingDecision {
+  return { send: false, then, why };
+}
+
+function lostAuthority(operation: Operation, facts: ToolFacts, at: number): Why | undefined {
+  if (operation.review?.decision?.kind === 'approved') {
+    if (operation.review.digest !== operation.digest) return { code: 'digest_mismatch' };
+    return at <= operation.review.expiresAt ? undefined : { code: 'approval_expired' };
+  }
+  // No person decided: the rule that allowed it must still allow it. Equal or looser goes on.
+  const stricter = facts.class === 'irreversible' || facts.class === 'unclassified';
+  return stricter ? { code: 'rule_stricter' } : undefined;
+}

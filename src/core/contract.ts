@@ -1,0 +1,202 @@
+// What a destination has promised, as data: the shapes of a loaded contract, its binding to a server's
+// tools, and the facts about one tool that every decision of the core is made from.
+//
+// Member names are those of the contract files (snake_case), so that a fact can be traced from a decision to
+// the line that states it. `contracts/` checks files against the schema and compiles them into `ToolFacts`.
+
+export type Grade = 'documented' | 'source' | 'drilled' | 'reported' | 'assumed' | 'not_documented';
+
+export interface FactEvidence {
+  readonly grade: Grade;
+  readonly source?: string;
+  readonly checked_on?: string;
+  readonly note?: string;
+}
+
+/** Only these grades may drive an automatic repeat or let an absence count (D7). */
+export function isTrusted(evidence: FactEvidence): boolean {
+  return evidence.grade === 'documented' || evidence.grade === 'source' || evidence.grade === 'drilled';
+}
+
+export type RepeatClass = 'unique' | 'state' | 'free';
+
+/** How a tool's calls are treated in `guard` mode (D9). `unclassified`: nobody has said yet. */
+export type ToolClass = 'read' | 'ordinary' | 'irreversible' | 'interactive' | 'unclassified';
+
+/**
+ * A place in a reply. `text`: the first text block; `json`: that block read as JSON; `structured`: the
+ * structured content. `path` is a JSON pointer, empty for the whole.
+ */
+export interface ReplyPlace {
+  readonly from: 'text' | 'json' | 'structured';
+  readonly path?: string;
+}
+
+/**
+ * A comparison with a reply or a record in it. Values are templates: `{title}` is an argument of the call,
+ * `{$stamp}` the stamp written at send time, `{$record}` the record id that the destination gave.
+ */
+export interface Comparison extends Partial<ReplyPlace> {
+  readonly equals?: unknown;
+  readonly contains?: unknown;
+  readonly exists?: boolean;
+}
+
+/** A read-only tool of the same server, with its argument templates. */
+export interface ToolQuestion {
+  readonly name: string;
+  readonly arguments: { readonly [argument: string]: unknown };
+}
+
+/** What marks a reply. Every member that is given must hold; lists hold when any entry does. */
+export interface Signal {
+  readonly kind?: readonly ('result' | 'tool_error' | 'protocol_error')[];
+  readonly status?: readonly number[];
+  readonly code?: readonly (string | number)[];
+  readonly text_starts?: readonly string[];
+  readonly text_contains?: readonly string[];
+}
+
+export interface Lookup {
+  readonly by:
+    | 'request_key'
+    | 'client_identity'
+    | 'client_reference'
+    | 'operation_handle'
+    | 'natural_fields'
+    | 'event_feed'
+    | 'list_scan';
+  /** Asked through a tool of the same server; a contract for other protocols has a `request` in its place. */
+  readonly tool?: ToolQuestion;
+  readonly request?: string;
+  /** How the answer is read: the list of candidates, which of them count, and what must agree. */
+  readonly found?: {
+    readonly items?: ReplyPlace;
+    readonly where?: readonly Comparison[];
+    readonly record?: string;
+    readonly version?: string;
+    readonly content?: readonly Comparison[];
+  };
+  /** A reply that says "there is none" (for look-ups that do not answer with a list). */
+  readonly absent_when?: Signal;
+  readonly consistency: { readonly kind: 'read_after_write' | 'eventual' | 'unknown'; readonly settle?: string };
+  readonly unique?: 'yes' | 'no' | 'unknown';
+  readonly proves: {
+    readonly present: 'applied' | 'applied_if_content_matches';
+    readonly absent: 'not_applied' | 'not_applied_after_settle' | 'nothing';
+  };
+  readonly evidence: FactEvidence;
+}
+
+export interface ReadBack {
+  readonly tool: ToolQuestion;
+  readonly matches: readonly Comparison[];
+  readonly version?: ReplyPlace;
+  readonly evidence: FactEvidence;
+}
+
+export type OutcomeMeaning =
+  | 'applied'
+  | 'already_applied'
+  | 'accepted'
+  | 'in_progress'
+  | 'not_applied'
+  | 'not_applied_temporary'
+  | 'unknown';
+
+export interface OutcomeRule {
+  readonly when: Signal;
+  readonly means: OutcomeMeaning;
+  readonly evidence?: FactEvidence;
+}
+
+export interface Guard {
+  readonly kind: 'request_key' | 'client_identity' | 'precondition' | 'desired_state' | 'sequence';
+  readonly carrier: { readonly in: string; readonly name?: string };
+  readonly scope: readonly string[];
+  readonly evidence: FactEvidence;
+  readonly strength?: 'enforced' | 'best_effort' | 'unknown';
+}
+
+export interface Reversal {
+  readonly kind: 'cancel' | 'undo' | 'restore' | 'delete' | 'correct' | 'supersede' | 'none';
+  readonly evidence: FactEvidence;
+}
+
+export interface ContractLimits {
+  readonly reply_timeout?: string;
+  /** A request whose bytes left may still be applied this long afterwards; unset: 15 minutes (D7). */
+  readonly late_arrival?: string;
+}
+
+/** One write of a destination, as its contract states it. */
+export interface ContractOperation {
+  readonly id: string;
+  readonly match: readonly string[];
+  readonly effect: 'create' | 'update' | 'replace' | 'upsert' | 'delete' | 'action' | 'message';
+  readonly destructive?: boolean;
+  /** Arguments that make the intent, as JSON pointers without the leading slash; absent: all of them. */
+  readonly identity?: readonly string[];
+  readonly repeat?: RepeatClass;
+  /** The object that is changed. `id` entries are templates; several ids are several targets. */
+  readonly target?: { readonly type: string; readonly id: string | readonly string[] };
+  /** The argument that carries our own reference; it leaves the advertised schema and is filled by us. */
+  readonly stamp?: { readonly argument: string };
+  readonly acknowledgement?: { readonly record?: ReplyPlace; readonly version?: ReplyPlace };
+  readonly completion: { readonly kind: 'synchronous' | 'accepted_then_poll' | 'accepted_no_handle' };
+  readonly guards: readonly Guard[];
+  readonly lookups: readonly Lookup[];
+  readonly readback?: ReadBack;
+  readonly outcomes: readonly OutcomeRule[];
+  readonly reversals: readonly Reversal[];
+  readonly limits?: ContractLimits;
+}
+
+export interface Contract {
+  readonly contract: 1;
+  readonly id: string;
+  readonly revision: number;
+  readonly destination: { readonly name: string; readonly protocol: string };
+  readonly ownership: { readonly owner: string; readonly reviewed_on: string; readonly review_by: string };
+  readonly limits?: ContractLimits;
+  readonly operations: readonly ContractOperation[];
+}
+
+/**
+ * Everything that the core needs to know about one tool when it decides about one call. Compiled from the
+ * contract, the binding, the owner's configuration and confirmed rules; a value, recorded by its digest.
+ */
+export interface ToolFacts {
+  readonly destination: string;
+  readonly tool: string;
+  readonly class: ToolClass;
+  /** Where the class comes from; shown wherever the class is. */
+  readonly classSource: 'configuration' | 'owner' | 'binding' | 'contract' | 'hint' | 'nobody';
+  readonly repeat: RepeatClass;
+  readonly identity?: readonly string[];
+  readonly target?: { readonly type: string; readonly id: readonly string[] };
+  readonly stamp?: { readonly argument: string };
+  /** True where a contract states that the server itself refuses arguments that do not fit, unapplied. */
+  readonly checksArguments: boolean;
+  readonly contract?: { readonly id: string; readonly revision: number; readonly reviewBy: string };
+  readonly operation?: ContractOperation;
+  /** SHA-256 of the canonical form of all of the above: what "the same rule" means. */
+  readonly digest: string;
+}
+
+const DURATION = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,3})?)S)?)?$/;
+
+/** Milliseconds of an ISO 8601 duration of days, hours, minutes and seconds; `undefined` if it is none. */
+export function durationMs(text: string | undefined): number | undefined {
+  const parts = text === undefined ? null : DURATION.exec(text);
+  if (parts === null || text === 'P' || text?.endsWith('T')) return undefined;
+  const [, days = '0', hours = '0', minutes = '0', seconds = '0'] = parts;
+  return ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60_000 + Math.round(Number(seconds) * 1000);
+}
+
+/** The product's floor where a contract is silent about late arrival (D7). */
+export const LATE_ARRIVAL_FLOOR_MS = 15 * 60_000;
+
+export function lateArrivalMs(operation: ContractOperation | undefined): number {
+  return durationMs(operation?.limits?.late_arrival) ?? LATE_ARRIVAL_FLOOR_MS;
+}

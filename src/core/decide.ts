@@ -1,0 +1,397 @@
+// Every command on one operation, decided from state and context alone: events, or a refusal as a value.
+
+import { authorityFor, judgeSending, type SendingConditions } from './authority.ts';
+import type { ToolFacts } from './contract.ts';
+import type { Evidence } from './evidence.ts';
+import { isAllowedPair } from './lifecycle.ts';
+import {
+  type Attempt,
+  assertNever,
+  type ContentDigest,
+  evolve,
+  evolveAll,
+  isStatementCurrent,
+  isUnsettled,
+  type Operation,
+  type OperationEvent,
+  type OperationId,
+  type Proposal,
+  type Review,
+  type ReviewQuestion,
+  type StatedResolution,
+  wasEndedByWill,
+  type Why,
+} from './operation.ts';
+import { type Bounds, nextStep } from './repeatability.ts';
+
+/** Identity and end of a review, should one have to be opened; made at the edge, where chance and time are. */
+export interface NewReview {
+  readonly id: string;
+  readonly expiresAt: number;
+}
+
+export type Command =
+  | {
+      readonly type: 'propose';
+      readonly proposal: Proposal;
+      readonly facts: ToolFacts;
+      readonly newReview: NewReview;
+      /** A question about identity that a person must answer, whatever the tool's class. */
+      readonly question?: ReviewQuestion;
+    }
+  | { readonly type: 'refuse_arguments'; readonly proposal: Proposal; readonly problem: ContentDigest }
+  | {
+      readonly type: 'start_attempt';
+      readonly attempt: Omit<Attempt, 'number' | 'epoch' | 'open'>;
+      readonly conditions: SendingConditions;
+      readonly newReview: NewReview;
+    }
+  | {
+      readonly type: 'record_evidence';
+      readonly evidence: Evidence;
+      readonly closes?: string;
+      readonly result?: ContentDigest;
+      readonly record?: Operation['record'];
+      readonly facts: ToolFacts;
+      readonly bounds: Bounds;
+    }
+  | {
+      readonly type: 'fence_attempt';
+      readonly attempt: string;
+      readonly by: string;
+      readonly facts: ToolFacts;
+      readonly bounds: Bounds;
+    }
+  | {
+      readonly type: 'decide_review';
+      readonly review: string;
+      readonly digest: string;
+      readonly decision: NonNullable<Review['decision']>;
+    }
+  | { readonly type: 'lapse_review' }
+  | { readonly type: 'reopen'; readonly by: 'caller' | string; readonly facts: ToolFacts; readonly newReview: NewReview }
+  | { readonly type: 'state_finding'; readonly stated: StatedResolution }
+  | { readonly type: 'order_again'; readonly by: string; readonly newReview: NewReview }
+  | { readonly type: 'give_up'; readonly by: string }
+  | { readonly type: 'cancel_by_caller' }
+  | { readonly type: 'supersede'; readonly by: OperationId }
+  | { readonly type: 'see_replay'; readonly replay: string }
+  | { readonly type: 'deliver' };
+
+export type RefusalCode =
+  | 'already_decided'
+  | 'digest_differs'
+  | 'no_open_review'
+  | 'review_expired'
+  | 'not_at_this_stage'
+  | 'unsettled'
+  | 'needs_statement'
+  | 'nothing_to_do';
+
+export type Decision =
+  | { readonly events: readonly OperationEvent[]; readonly refusal?: undefined }
+  | { readonly refusal: RefusalCode; readonly events?: undefined };
+
+/**
+ * @param operation the present state; `undefined` only for commands that begin one
+ * @param at the instant (ms since the epoch) under which the events are recorded
+ */
+export function decide(operation: Operation | undefined, command: Command, at: number): Decision {
+  const begins = command.type === 'propose' || command.type === 'refuse_arguments';
+  if (begins && operation !== undefined) return { refusal: 'not_at_this_stage' };
+  if (command.type === 'propose') return propose(command, at);
+  if (command.type === 'refuse_arguments') {
+    const why: Why = { code: 'arguments', problem: command.problem };
+    return events({ type: 'proposed', at, proposal: command.proposal }, { type: 'closed', at, why });
+  }
+  if (operation === undefined) return { refusal: 'not_at_this_stage' };
+  switch (command.type) {
+    case 'start_attempt':
+      return startAttempt(operation, command, at);
+    case 'record_evidence':
+      return recordEvidence(operation, command, at);
+    case 'fence_attempt':
+      return fenceAttempt(operation, command, at);
+    case 'decide_review':
+      return decideReview(operation, command, at);
+    case 'lapse_review':
+      return lapseReview(operation, at);
+    case 'reopen':
+      return reopen(operation, command, at);
+    case 'state_finding':
+      return stateFinding(operation, command.stated, at);
+    case 'order_again':
+      return orderAgain(operation, command, at);
+    case 'give_up':
+      if (operation.stage !== 'parked') return { refusal: 'not_at_this_stage' };
+      return events({ type: 'closed', at, why: { code: 'given_up', by: command.by } });
+    case 'cancel_by_caller':
+      return cancelByCaller(operation, at);
+    case 'supersede':
+      return supersede(operation, command.by, at);
+    case 'see_replay':
+      if (operation.replays.includes(command.replay)) return { refusal: 'nothing_to_do' };
+      return events({ type: 'replay_seen', at, replay: command.replay });
+    case 'deliver':
+      if (operation.deliveredAt !== undefined || operation.stage !== 'closed') return { refusal: 'nothing_to_do' };
+      return events({ type: 'delivered', at });
+    default:
+      return assertNever(command);
+  }
+}
+
+function events(...list: OperationEvent[]): Decision {
+  return { events: list };
+}
+
+function propose(command: Extract<Command, { type: 'propose' }>, at: number): Decision {
+  const { facts, proposal, newReview } = command;
+  return events(
+    { type: 'proposed', at, proposal },
+    authorise(proposal.digest, facts, newReview, at, command.question),
+  );
+}
+
+/** Allowed by a rule that is named, or a review over exactly this digest. */
+function authorise(
+  digest: string,
+  facts: ToolFacts,
+  newReview: NewReview,
+  at: number,
+  question?: ReviewQuestion,
+): OperationEvent {
+  const authority = authorityFor(facts);
+  if (question === undefined && authority.allowed) return { type: 'allowed', at, rule: authority.rule };
+  const asked = question ?? (authority.allowed ? undefined : authority.question);
+  if (asked === undefined) throw new Error('Assertion: a review needs its question.');
+  return openReview(digest, asked, newReview, at);
+}
+
+function openReview(
+  digest: string,
+  question: ReviewQuestion,
+  newReview: NewReview,
+  at: number,
+  because?: Why,
+): OperationEvent {
+  const review: Review = {
+    ...newReview,
+    digest,
+    question,
+    openedAt: at,
+    ...(because === undefined ? {} : { because }),
+  };
+  return { type: 'review_opened', at, review };
+}
+
+function startAttempt(
+  operation: Operation,
+  command: Extract<Command, { type: 'start_attempt' }>,
+  at: number,
+): Decision {
+  if (operation.stage !== 'ready') return { refusal: 'not_at_this_stage' };
+  const judged = judgeSending(operation, command.conditions);
+  if (judged.send) {
+    const number = operation.attempts.length + 1;
+    const attempt: Attempt = { ...command.attempt, number, epoch: operation.epoch + 1, open: true };
+    return events({ type: 'attempt_started', at, attempt });
+  }
+  switch (judged.then) {
+    case 'wait':
+      return isSameWhy(operation.why, judged.why)
+        ? { refusal: 'nothing_to_do' }
+        : events({ type: 'waiting', at, why: judged.why });
+    case 'park':
+      return events({ type: 'parked', at, why: judged.why });
+    case 'hold': {
+      const { facts } = command.conditions;
+      const question =
+        operation.review?.question ?? (facts.class === 'unclassified' ? 'unclassified' : 'irreversible');
+      return events(
+        { type: 'held', at, why: judged.why },
+        openReview(operation.digest, question, command.newReview, at, judged.why),
+      );
+    }
+  }
+}
+
+function isSameWhy(one: Why | undefined, other: Why): boolean {
+  return one?.code === other.code && JSON.stringify(one) === JSON.stringify(other);
+}
+
+function recordEvidence(
+  operation: Operation,
+  command: Extract<Command, { type: 'record_evidence' }>,
+  at: number,
+): Decision {
+  if (operation.attempts.length === 0) return { refusal: 'not_at_this_stage' };
+  const { evidence, closes, result, record } = command;
+  const recorded: OperationEvent = {
+    type: 'evidence_recorded',
+    at,
+    evidence,
+    ...(closes === undefined ? {} : { closes }),
+    ...(result === undefined ? {} : { result }),
+    ...(record === undefined ? {} : { record }),
+  };
+  const after = evolve(operation, recorded);
+  return { events: [recorded, ...stageAfterEvidence(after, command, at)] };
+}
+
+function stageAfterEvidence(
+  operation: Operation,
+  { facts, bounds }: { readonly facts: ToolFacts; readonly bounds: Bounds },
+  at: number,
+): readonly OperationEvent[] {
+  const { effect, stage } = operation;
+  if (effect === 'diverged') {
+    return stage === 'parked' ? [] : [{ type: 'parked', at, why: { code: 'contradiction' } }];
+  }
+  if (operation.attempts.some((attempt) => attempt.open)) return [];
+  if (stage === 'sending' || stage === 'checking') return [stageOf(operation, facts, bounds, at)];
+  if (stage === 'closed') return [];
+  const isKnown = effect === 'accepted' || effect === 'verified' || effect === 'error_reported';
+  const isSettledWhileParked = stage === 'parked' && effect === 'rejected';
+  if (isKnown || isSettledWhileParked || !isAllowedPair(stage, effect, operation.orderedBy !== undefined)) {
+    return [{ type: 'closed', at, why: { code: 'answered' } }];
+  }
+  return [];
+}
+
+/** D7's step, as the event that moves the operation there. */
+function stageOf(operation: Operation, facts: ToolFacts, bounds: Bounds, at: number): OperationEvent {
+  const step = nextStep(operation, facts, bounds, at);
+  switch (step.step) {
+    case 'close':
+      return { type: 'closed', at, why: step.why };
+    case 'read_back':
+      return { type: 'checking', at, why: { code: 'reading_back' } };
+    case 'look_up':
+      return { type: 'checking', at, why: { code: 'looking_up', nextAt: step.at } };
+    case 'ask_again':
+      return { type: 'checking', at, why: { code: 'destination_still_working', nextAt: step.at } };
+    case 'send_again':
+      return { type: 'sending_again', at, why: { code: 'waits_until', until: step.at } };
+    case 'park':
+      return { type: 'parked', at, why: step.why };
+  }
+}
+
+function fenceAttempt(
+  operation: Operation,
+  command: Extract<Command, { type: 'fence_attempt' }>,
+  at: number,
+): Decision {
+  const attempt = operation.attempts.find((other) => other.id === command.attempt);
+  if (attempt?.open !== true) return { refusal: 'nothing_to_do' };
+  const fenced: OperationEvent = { type: 'attempt_fenced', at, attempt: attempt.id, by: command.by };
+  if (operation.stage !== 'sending') return events(fenced);
+  return events(fenced, stageOf(evolve(operation, fenced), command.facts, command.bounds, at));
+}
+
+function decideReview(
+  operation: Operation,
+  command: Extract<Command, { type: 'decide_review' }>,
+  at: number,
+): Decision {
+  const { review } = operation;
+  if (review === undefined || review.id !== command.review) return { refusal: 'no_open_review' };
+  if (review.decision !== undefined) return { refusal: 'already_decided' };
+  if (review.digest !== command.digest) return { refusal: 'digest_differs' };
+  if (operation.stage !== 'awaiting_approval') return { refusal: 'no_open_review' };
+  if (at > review.expiresAt) return { refusal: 'review_expired' };
+  const { decision } = command;
+  if (decision.kind === 'approved') return events({ type: 'approved', at, decision });
+  const denied: OperationEvent = { type: 'denied', at, decision };
+  // Denying that it is sent again says nothing about the try whose result is unknown (D8, "Close").
+  if (operation.effect === 'unknown') return events(denied, { type: 'parked', at, why: { code: 'denied' } });
+  return events(denied);
+}
+
+/** A review that ends undecided closes the operation; while something is unknown it goes back to a person. */
+function lapseReview(operation: Operation, at: number): Decision {
+  if (operation.stage !== 'awaiting_approval') return { refusal: 'not_at_this_stage' };
+  if (at <= (operation.review?.expiresAt ?? Number.POSITIVE_INFINITY)) return { refusal: 'nothing_to_do' };
+  const why: Why = { code: 'review_undecided' };
+  return events(operation.effect === 'unknown' ? { type: 'parked', at, why } : { type: 'closed', at, why });
+}
+
+function reopen(operation: Operation, command: Extract<Command, { type: 'reopen' }>, at: number): Decision {
+  if (operation.stage !== 'closed') return { refusal: 'not_at_this_stage' };
+  if (operation.effect !== 'not_sent' && operation.effect !== 'rejected' && operation.effect !== 'absent') {
+    return { refusal: isUnsettled(operation) ? 'unsettled' : 'not_at_this_stage' };
+  }
+  if (command.by === 'caller' && wasEndedByWill(operation)) return { refusal: 'not_at_this_stage' };
+  const authorised = authorise(operation.digest, command.facts, command.newReview, at);
+  return events({ type: 'reopened', at, by: command.by }, authorised);
+}
+
+function stateFinding(operation: Operation, stated: StatedResolution, at: number): Decision {
+  const isOpenQuestion = operation.effect === 'unknown' || operation.effect === 'diverged';
+  if ((operation.stage !== 'parked' && operation.stage !== 'closed') || !isOpenQuestion) {
+    return { refusal: 'not_at_this_stage' };
+  }
+  const statedEvent: OperationEvent = { type: 'stated', at, stated };
+  if (operation.stage === 'closed' || stated.resolution === 'stated_not_happened') return events(statedEvent);
+  return events(statedEvent, { type: 'closed', at, why: { code: 'stated', by: stated.by } });
+}
+
+/** A named person's order to send the same operation again: only after a statement, under a new approval. */
+function orderAgain(
+  operation: Operation,
+  command: Extract<Command, { type: 'order_again' }>,
+  at: number,
+): Decision {
+  if (operation.stage !== 'parked' && operation.stage !== 'closed') return { refusal: 'not_at_this_stage' };
+  const isStated = isStatementCurrent(operation) && operation.resolution?.resolution === 'stated_not_happened';
+  if (operation.effect === 'unknown' && !isStated) return { refusal: 'needs_statement' };
+  if (!['unknown', 'absent', 'not_sent', 'rejected'].includes(operation.effect)) {
+    return { refusal: 'not_at_this_stage' };
+  }
+  return events(
+    { type: 'ordered_again', at, by: command.by },
+    openReview(operation.digest, 'ordered_again', command.newReview, at),
+  );
+}
+
+/**
+ * The protocol's cancel of one call. It ends what no person has been asked about and what has not left; what
+ * has left goes on to be known, with the request recorded.
+ */
+function cancelByCaller(operation: Operation, at: number): Decision {
+  if (operation.stage === 'closed' || operation.cancelRequestedAt !== undefined) return { refusal: 'nothing_to_do' };
+  if (operation.stage === 'awaiting_approval' || operation.review !== undefined) return { refusal: 'nothing_to_do' };
+  const requested: OperationEvent = { type: 'cancel_requested', at };
+  if (operation.stage !== 'ready' || operation.effect === 'unknown') return events(requested);
+  return events(requested, { type: 'closed', at, why: { code: 'withdrawn_by_caller' } });
+}
+
+/**
+ * A changed proposal takes the place of one of which nothing is on its way. What is on its way is only linked:
+ * it goes on to be known, and is not sent again by itself (D8, "Close").
+ */
+function supersede(operation: Operation, by: OperationId, at: number): Decision {
+  if (operation.supersededBy === by) return { refusal: 'nothing_to_do' };
+  const superseded: OperationEvent = { type: 'superseded', at, by };
+  const why: Why = { code: 'replaced', by };
+  switch (operation.stage) {
+    case 'closed':
+    case 'sending':
+    case 'checking':
+      return events(superseded);
+    case 'parked':
+      return operation.effect === 'unknown' || operation.effect === 'diverged'
+        ? events(superseded)
+        : events(superseded, { type: 'closed', at, why });
+    case 'proposed':
+    case 'awaiting_approval':
+    case 'held':
+    case 'ready':
+      return events(superseded, { type: operation.effect === 'unknown' ? 'parked' : 'closed', at, why });
+  }
+}
+
+/** The state that a decision leads to; `undefined` for a refusal. */
+export function decided(operation: Operation | undefined, decision: Decision): Operation | undefined {
+  return decision.events === undefined ? undefined : evolveAll(operation, decision.events);
+}

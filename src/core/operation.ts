@@ -1,0 +1,449 @@
+// One intended write: its state, the events that make its history, and how an event changes the state.
+//
+// The state is what the store keeps in the row, so that no history is replayed to decide. It holds digests
+// and references only; payloads, results and what a reviewer saw are content documents (D12).
+
+import { effectOf, type Evidence } from './evidence.ts';
+import type { RepeatClass, ToolClass } from './contract.ts';
+import {
+  type Effect,
+  type EventType,
+  isAllowedPair,
+  mayFollow,
+  type Resolution,
+  type Stage,
+  stageAfter,
+} from './lifecycle.ts';
+
+export type OperationId = string & { readonly brand?: 'OperationId' };
+
+/** `sha256:` + hex of a salted content document; the only form in which content is named here. */
+export type ContentDigest = string;
+
+export interface RunReference {
+  readonly id: string;
+  /** True when nobody gave a run: then it is (principal, destination), rolled over every 24 h. */
+  readonly weak: boolean;
+  /** Declared by the workflow's author; hashed into the intent. */
+  readonly step?: string;
+  readonly single?: boolean;
+}
+
+/** One try at sending. `sendBy` (ms since the epoch) is informative; the sender measures monotonic time. */
+export interface Attempt {
+  readonly id: string;
+  readonly number: number;
+  readonly worker: string;
+  readonly epoch: number;
+  readonly startedAt: number;
+  readonly sendBy: number;
+  readonly open: boolean;
+  /** True when another took the claim while this attempt was out: its result is late evidence, never more. */
+  readonly fenced?: boolean;
+}
+
+export type ReviewQuestion =
+  | 'irreversible'
+  | 'unclassified'
+  | 'same_work'
+  | 'too_old'
+  | 'error_reported'
+  | 'ordered_again';
+
+/** A person's decision, or the open request for one, on exactly one digest. */
+export interface Review {
+  readonly id: string;
+  readonly digest: string;
+  readonly question: ReviewQuestion;
+  readonly openedAt: number;
+  readonly expiresAt: number;
+  /** Why an earlier approval no longer holds, when this review replaces one: the operation is *held*. */
+  readonly because?: Why;
+  readonly decision?: {
+    readonly kind: 'approved' | 'denied';
+    readonly by: string;
+    readonly at: number;
+    readonly strength: 'same_account' | 'passphrase' | 'sso';
+    readonly comment?: ContentDigest;
+  };
+}
+
+/** Why the operation is where it is, in codes that `wording` turns into sentences. */
+export type Why =
+  | { readonly code: 'asks'; readonly question: ReviewQuestion }
+  | { readonly code: 'waits_for_operation'; readonly operation: OperationId }
+  | { readonly code: 'waits_for_destination'; readonly detail: string }
+  | { readonly code: 'waits_for_gateway' }
+  | { readonly code: 'waits_until'; readonly until: number }
+  | { readonly code: 'approval_expired' }
+  | { readonly code: 'rule_stricter' }
+  | { readonly code: 'looking_up'; readonly nextAt: number }
+  | { readonly code: 'reading_back' }
+  | { readonly code: 'destination_still_working'; readonly nextAt: number }
+  | { readonly code: 'no_lookup' }
+  | { readonly code: 'lookups_exhausted'; readonly count: number }
+  | { readonly code: 'absent_needs_decision' }
+  | { readonly code: 'bounds_used_up'; readonly attempts: number }
+  | { readonly code: 'digest_mismatch' }
+  | { readonly code: 'contradiction' }
+  | { readonly code: 'review_undecided' }
+  | { readonly code: 'answered' }
+  | { readonly code: 'arguments'; readonly problem: ContentDigest }
+  | { readonly code: 'denied' }
+  | { readonly code: 'withdrawn_by_caller' }
+  | { readonly code: 'replaced'; readonly by: OperationId }
+  | { readonly code: 'stated'; readonly by: string }
+  | { readonly code: 'given_up'; readonly by: string };
+
+export interface StatedResolution {
+  readonly resolution: Resolution;
+  readonly by: string;
+  readonly at: number;
+  /** Where the person looked, as a content document. */
+  readonly looked?: ContentDigest;
+  /** How many attempts had been made when it was stated; it says nothing about a later one. */
+  readonly attempts?: number;
+  /** Set when later evidence of a system says otherwise. */
+  readonly contradicted?: boolean;
+}
+
+export interface Operation {
+  readonly id: OperationId;
+  readonly tenant: string;
+  readonly run: RunReference;
+  readonly requester: string;
+  readonly destination: string;
+  readonly tool: string;
+  readonly toolClass: ToolClass;
+  readonly repeat: RepeatClass;
+  /** What allowed it, when no person did: the rule by name. */
+  readonly rule?: string;
+  readonly factsDigest: string;
+  /** SHA-256 of the tool's name, schema and annotations, where it was listed: what a confirmed class is kept by. */
+  readonly toolDigest?: string;
+  readonly contract?: string;
+  readonly intentKey: string;
+  readonly sequence: number;
+  /** SHA-256 of the canonical arguments as called, to tell what was different in an equal call. */
+  readonly argumentsDigest: string;
+  readonly payload: { readonly document: ContentDigest; readonly sha256: string; readonly bytes: number };
+  readonly digest: string;
+  readonly target?: { readonly locks: readonly string[]; readonly document: ContentDigest };
+  readonly stamp?: string;
+  /** Call ids and positions that this operation was asked by: an equal one is a proven replay. */
+  readonly replays: readonly string[];
+  readonly proposedAt: number;
+
+  readonly stage: Stage;
+  readonly effect: Effect;
+  readonly resolution?: StatedResolution;
+  readonly why?: Why;
+  /** The instant at which the present stage began. */
+  readonly since: number;
+
+  readonly round: number;
+  /** Bounds of time are counted from here. */
+  readonly roundBeganAt: number;
+  readonly epoch: number;
+  readonly review?: Review;
+  /** Set by a named person's order to send again (D4), until the attempt that it asked for. */
+  readonly orderedBy?: string;
+  readonly attempts: readonly Attempt[];
+  readonly evidence: readonly Evidence[];
+  readonly lookUps: number;
+  readonly cancelRequestedAt?: number;
+  readonly result?: ContentDigest;
+  readonly record?: { readonly id?: string; readonly version?: string };
+  readonly deliveredAt?: number;
+  readonly supersedes?: OperationId;
+  readonly supersededBy?: OperationId;
+  /** An earlier operation with the same arguments, and why this one is another. */
+  readonly previous?: { readonly operation: OperationId; readonly relation: 'occurrence' | 'other_run' };
+}
+
+/** What is fixed when an operation is proposed. */
+export type Proposal = Pick<
+  Operation,
+  | 'id'
+  | 'tenant'
+  | 'run'
+  | 'requester'
+  | 'destination'
+  | 'tool'
+  | 'toolClass'
+  | 'repeat'
+  | 'factsDigest'
+  | 'toolDigest'
+  | 'contract'
+  | 'intentKey'
+  | 'sequence'
+  | 'argumentsDigest'
+  | 'payload'
+  | 'digest'
+  | 'target'
+  | 'stamp'
+  | 'replays'
+  | 'supersedes'
+  | 'previous'
+>;
+
+interface Timed {
+  readonly at: number;
+}
+
+export type OperationEvent = Timed &
+  (
+    | { readonly type: 'proposed'; readonly proposal: Proposal }
+    | { readonly type: 'allowed'; readonly rule: string }
+    | { readonly type: 'review_opened'; readonly review: Review }
+    | { readonly type: 'approved'; readonly decision: NonNullable<Review['decision']> }
+    | { readonly type: 'denied'; readonly decision: NonNullable<Review['decision']> }
+    | { readonly type: 'waiting'; readonly why: Why }
+    | { readonly type: 'held'; readonly why: Why }
+    | { readonly type: 'attempt_started'; readonly attempt: Attempt }
+    | { readonly type: 'attempt_fenced'; readonly attempt: string; readonly by: string }
+    | {
+        readonly type: 'evidence_recorded';
+        readonly evidence: Evidence;
+        /** The attempt that this closes, if it does. */
+        readonly closes?: string;
+        readonly result?: ContentDigest;
+        readonly record?: Operation['record'];
+      }
+    | { readonly type: 'checking'; readonly why: Why }
+    | { readonly type: 'sending_again'; readonly why: Why }
+    | { readonly type: 'parked'; readonly why: Why }
+    | { readonly type: 'closed'; readonly why: Why }
+    | { readonly type: 'reopened'; readonly by: 'caller' | string }
+    | { readonly type: 'ordered_again'; readonly by: string }
+    | { readonly type: 'stated'; readonly stated: StatedResolution }
+    | { readonly type: 'cancel_requested' }
+    | { readonly type: 'delivered' }
+    | { readonly type: 'replay_seen'; readonly replay: string }
+    | { readonly type: 'superseded'; readonly by: OperationId }
+  );
+
+/** How many call ids and positions are kept; older ones can no longer prove a replay. */
+const REPLAYS_MAX = 8;
+
+/**
+ * The state after an event. Total for every event that may follow.
+ * @throws an assertion when the event may not follow or would show an effect that its stage may not (D4):
+ * both are bugs, and stop the work before anything is stored or sent.
+ */
+export function evolve(operation: Operation | undefined, event: OperationEvent): Operation {
+  if (!mayFollow(event.type as EventType, operation?.stage)) {
+    throw new Error(`Assertion: "${event.type}" may not follow at ${operation?.stage ?? 'nothing'} (D4).`);
+  }
+  const next = apply(operation, event);
+  const stage = stageAfter(event.type, operation?.stage);
+  const moved = stage === next.stage ? next : { ...next, stage, since: event.at };
+  return OFTEN_FOLLOWED.has(event.type) ? moved : asserted(moved);
+}
+
+/** After these the pair of columns may be settled only by the next event of the same decision. */
+const OFTEN_FOLLOWED: ReadonlySet<EventType> = new Set(['evidence_recorded', 'attempt_fenced', 'denied', 'superseded']);
+
+/** Applies events in their order; the pair of columns is asserted at the end, as a commit shows it. */
+export function evolveAll(
+  operation: Operation | undefined,
+  events: readonly OperationEvent[],
+): Operation | undefined {
+  let state = operation;
+  for (const event of events) state = evolve(state, event);
+  return state === undefined ? undefined : asserted(state);
+}
+
+function asserted(operation: Operation): Operation {
+  const bySomebody =
+    operation.stage === 'closed'
+      ? operation.why?.code === 'given_up' || isStatementCurrent(operation)
+      : operation.orderedBy !== undefined;
+  if (!isAllowedPair(operation.stage, operation.effect, bySomebody)) {
+    throw new Error(
+      `Assertion: ${operation.id} would show ${operation.stage} with ${operation.effect}, which D4 does not allow.`,
+    );
+  }
+  return operation;
+}
+
+function apply(operation: Operation | undefined, event: OperationEvent): Operation {
+  if (event.type === 'proposed') return begun(event.proposal, event.at);
+  if (operation === undefined) throw new Error(`Assertion: "${event.type}" needs an operation.`);
+  switch (event.type) {
+    case 'allowed':
+      return cleared({ ...operation, rule: event.rule });
+    case 'review_opened':
+      return { ...operation, review: event.review, why: { code: 'asks', question: event.review.question } };
+    case 'approved':
+    case 'denied':
+      return decided(operation, event.decision, event.type === 'denied');
+    case 'waiting':
+    case 'held':
+    case 'checking':
+    case 'sending_again':
+    case 'parked':
+    case 'closed':
+      return {
+        ...operation,
+        why: event.why,
+        lookUps: operation.lookUps + (isLookingUp(event.why) ? 1 : 0),
+      };
+    case 'attempt_started':
+      return withEffect(
+        cleared({
+          ...withoutOrder(operation),
+          attempts: [...operation.attempts, event.attempt],
+          epoch: event.attempt.epoch,
+          lookUps: 0,
+        }),
+      );
+    case 'attempt_fenced':
+      return {
+        ...operation,
+        epoch: operation.epoch + 1,
+        attempts: operation.attempts.map((attempt) =>
+          attempt.id === event.attempt ? { ...attempt, open: false, fenced: true } : attempt,
+        ),
+      };
+    case 'evidence_recorded':
+      return recorded(operation, event);
+    case 'reopened':
+      return newRound(operation, event.at);
+    case 'ordered_again':
+      return { ...newRound(operation, event.at), orderedBy: event.by };
+    case 'stated':
+      return { ...operation, resolution: { ...event.stated, attempts: operation.attempts.length } };
+    case 'cancel_requested':
+      return { ...operation, cancelRequestedAt: operation.cancelRequestedAt ?? event.at };
+    case 'delivered':
+      return { ...operation, deliveredAt: operation.deliveredAt ?? event.at };
+    case 'replay_seen':
+      return { ...operation, replays: [...operation.replays, event.replay].slice(-REPLAYS_MAX) };
+    case 'superseded':
+      return { ...operation, supersededBy: event.by };
+    default:
+      return assertNever(event);
+  }
+}
+
+function begun(proposal: Proposal, at: number): Operation {
+  return {
+    ...proposal,
+    proposedAt: at,
+    stage: 'proposed',
+    effect: 'not_sent',
+    since: at,
+    round: 1,
+    roundBeganAt: at,
+    epoch: 0,
+    attempts: [],
+    evidence: [],
+    lookUps: 0,
+  };
+}
+
+function decided(operation: Operation, decision: NonNullable<Review['decision']>, denied: boolean): Operation {
+  const { review } = operation;
+  if (review === undefined) throw new Error(`Assertion: ${operation.id} has no review to decide.`);
+  const next = { ...operation, review: { ...review, decision } };
+  return denied ? { ...next, why: { code: 'denied' } } : cleared(next);
+}
+
+function recorded(
+  operation: Operation,
+  event: Extract<OperationEvent, { type: 'evidence_recorded' }>,
+): Operation {
+  const known = withEffect({
+    ...operation,
+    evidence: [...operation.evidence.filter((piece) => !isOutdated(piece, event.evidence)), event.evidence],
+    attempts: operation.attempts.map((attempt) =>
+      attempt.id === event.closes ? { ...attempt, open: false } : attempt,
+    ),
+    ...(event.result === undefined ? {} : { result: event.result }),
+    ...(event.record === undefined ? {} : { record: { ...operation.record, ...event.record } }),
+  });
+  const next = isNews(operation.effect, known.effect) ? undelivered(known) : known;
+  const { resolution } = next;
+  if (resolution === undefined || !contradicts(resolution.resolution, next.effect)) return next;
+  return { ...next, resolution: { ...resolution, contradicted: true } };
+}
+
+/** Look-ups that claimed nothing give way to the next one, so that the state stays small; history keeps all. */
+function isOutdated(piece: Evidence, by: Evidence): boolean {
+  return piece.kind === 'lookup' && by.kind === 'lookup' && (piece.found === 'not_found' || piece.found === 'inconclusive');
+}
+
+function contradicts(resolution: Resolution, effect: Effect): boolean {
+  if (resolution === 'stated_happened') return ['absent', 'rejected', 'not_sent'].includes(effect);
+  return effect === 'accepted' || effect === 'verified' || effect === 'diverged';
+}
+
+/** What the caller was told was that nothing is established: what is known now has yet to be given (D6). */
+function isNews(before: Effect, now: Effect): boolean {
+  return before !== now && (before === 'unknown' || before === 'error_reported');
+}
+
+function undelivered(operation: Operation): Operation {
+  const { deliveredAt: _, ...rest } = operation;
+  return rest;
+}
+
+function isLookingUp(why: Why): boolean {
+  return why.code === 'looking_up' || why.code === 'destination_still_working';
+}
+
+function withEffect(operation: Operation): Operation {
+  return { ...operation, effect: effectOf(operation.attempts, operation.evidence) };
+}
+
+function cleared(operation: Operation): Operation {
+  const { why: _, ...rest } = operation;
+  return rest;
+}
+
+/** The same operation, asked for anew: fresh authority and bounds, and an answer that has yet to be given. */
+function newRound(operation: Operation, at: number): Operation {
+  const {
+    review: _review,
+    cancelRequestedAt: _cancel,
+    supersededBy: _superseded,
+    ...rest
+  } = undelivered(withoutOrder(cleared(operation)));
+  return { ...rest, round: operation.round + 1, roundBeganAt: at };
+}
+
+function withoutOrder(operation: Operation): Operation {
+  const { orderedBy: _, ...rest } = operation;
+  return rest;
+}
+
+/** Whether a person has stated a finding about everything that was sent, and nothing was sent since. */
+export function isStatementCurrent(operation: Operation): boolean {
+  return operation.resolution?.attempts === operation.attempts.length;
+}
+
+/** Whether the write may still be on its way, or its result is not established. */
+export function isUnsettled(operation: Operation): boolean {
+  if (operation.attempts.some((attempt) => attempt.open)) return true;
+  return operation.effect === 'unknown' || operation.stage === 'sending' || operation.stage === 'checking';
+}
+
+/** Whether any attempt may have reached the destination. */
+export function mayHaveLeft(operation: Operation): boolean {
+  return operation.effect !== 'not_sent';
+}
+
+/** Closed by a person's will, and not by what happened: only a person begins a new round (D4). */
+export function wasEndedByWill(operation: Operation): boolean {
+  const code = operation.why?.code;
+  return code === 'denied' || code === 'replaced' || code === 'given_up';
+}
+
+export function isClosed(operation: Operation): boolean {
+  return operation.stage === 'closed';
+}
+
+export function assertNever(value: never): never {
+  throw new Error(`Assertion: unexpected ${JSON.stringify(value)}.`);
+}

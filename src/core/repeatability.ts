@@ -1,0 +1,173 @@
+// The one algorithm for what follows from what is known: close, read back, look up, send again, or park (D7).
+//
+// No destination is named here; everything comes from the tool's facts. Step 2, the repeat under a guard of
+// the destination, is not taken: a guard alone never leads to a second send here.
+
+import { type ContractOperation, durationMs, isTrusted, lateArrivalMs, type Lookup, type ToolFacts } from './contract.ts';
+import type { Evidence } from './evidence.ts';
+import type { Operation, Why } from './operation.ts';
+
+/** Bounds of ours (policy): what exceeds them is parked and visible (I14). Units in the names. */
+export interface Bounds {
+  readonly attemptsMax: number;
+  /** From the beginning of the round to its last automatic attempt. */
+  readonly elapsedMaxMs: number;
+  /** How long look-ups go on after absence could first have counted. */
+  readonly lookUpElapsedMaxMs: number;
+  readonly sendByMs: number;
+}
+
+export const DEFAULT_BOUNDS: Bounds = {
+  attemptsMax: 5,
+  elapsedMaxMs: 24 * 3_600_000,
+  lookUpElapsedMaxMs: 3_600_000,
+  sendByMs: 2_000,
+};
+
+/** Whether the attempts or the time of this round are used up. */
+export function isBeyondBounds(operation: Operation, bounds: Bounds, at: number): boolean {
+  return (
+    operation.attempts.length >= bounds.attemptsMax * operation.round ||
+    at - operation.roundBeganAt > bounds.elapsedMaxMs
+  );
+}
+
+export type NextStep =
+  | { readonly step: 'close'; readonly why: Why }
+  | { readonly step: 'read_back' }
+  | { readonly step: 'look_up'; readonly at: number }
+  | { readonly step: 'ask_again'; readonly at: number }
+  | { readonly step: 'send_again'; readonly at: number }
+  | { readonly step: 'park'; readonly why: Why };
+
+/** What to do with an operation of which no attempt is open, given everything that is known at `at`. */
+export function nextStep(operation: Operation, facts: ToolFacts, bounds: Bounds, at: number): NextStep {
+  switch (operation.effect) {
+    case 'verified':
+    case 'error_reported':
+      return ANSWERED;
+    case 'diverged':
+      return { step: 'park', why: { code: 'contradiction' } };
+    case 'accepted':
+      return mayReadBack(operation, facts) ? { step: 'read_back' } : ANSWERED;
+    case 'rejected':
+      return wasRefusedForNow(operation) ? sendAgain(operation, bounds, at, ANSWERED) : ANSWERED;
+    case 'not_sent':
+      return sendAgain(operation, bounds, at, {
+        step: 'park',
+        why: { code: 'bounds_used_up', attempts: operation.attempts.length },
+      });
+    case 'absent': {
+      const park: NextStep = { step: 'park', why: { code: 'absent_needs_decision' } };
+      const mayRepeat = absenceAllowsSending(facts) || withdrawal(operation) !== undefined;
+      return mayRepeat ? sendAgain(operation, bounds, at, park) : park;
+    }
+    case 'unknown':
+      return afterUnknown(operation, facts, bounds, at);
+  }
+}
+
+function mayReadBack(operation: Operation, facts: ToolFacts): boolean {
+  if (facts.operation?.readback === undefined) return false;
+  return !operation.evidence.some((piece) => piece.kind === 'readback');
+}
+
+const ANSWERED: NextStep = { step: 'close', why: { code: 'answered' } };
+
+/** Whether the newest attempt that was refused was refused for now only, by all that is known of it. */
+function wasRefusedForNow(operation: Operation): boolean {
+  const refused = operation.attempts.findLast((attempt) => refusalsOf(operation, attempt.id).length > 0);
+  if (refused === undefined) return false;
+  return refusalsOf(operation, refused.id).every((means) => means === 'rejected_temporary');
+}
+
+function refusalsOf(operation: Operation, attempt: string): readonly string[] {
+  return operation.evidence.flatMap((piece) => {
+    if (piece.attempt !== attempt || (piece.kind !== 'acknowledgement' && piece.kind !== 'notice')) return [];
+    return piece.means === 'rejected' || piece.means === 'rejected_temporary' ? [piece.means] : [];
+  });
+}
+
+/** Whether the destination said of the newest attempt that it goes on working. */
+function isStillWorkedOn(operation: Operation): boolean {
+  const newest = operation.attempts.at(-1)?.id;
+  return operation.evidence.some(
+    (piece) => piece.attempt === newest && piece.kind === 'acknowledgement' && piece.means === 'in_progress',
+  );
+}
+
+/** Somebody wants no more of it: what is known not to have happened closes, and is not sent again (D8). */
+function withdrawal(operation: Operation): Why | undefined {
+  if (operation.supersededBy !== undefined) return { code: 'replaced', by: operation.supersededBy };
+  return operation.cancelRequestedAt === undefined ? undefined : { code: 'withdrawn_by_caller' };
+}
+
+const FIRST_PAUSE_MS = 200;
+const PAUSE_MAX_MS = 30_000;
+
+function sendAgain(operation: Operation, bounds: Bounds, at: number, otherwise: NextStep): NextStep {
+  const why = withdrawal(operation);
+  if (why !== undefined) return { step: 'close', why };
+  if (isBeyondBounds(operation, bounds, at)) return otherwise;
+  const tries = operation.attempts.length;
+  return { step: 'send_again', at: at + Math.min(FIRST_PAUSE_MS * 2 ** Math.max(0, tries - 1), PAUSE_MAX_MS) };
+}
+
+/** Without a guard only where the contract states so, on trusted evidence, for a read-after-write look-up. */
+function absenceAllowsSending(facts: ToolFacts): boolean {
+  // Only the first is asked, so only of the first can an absence be.
+  const [lookup] = usableLookups(facts.operation);
+  if (lookup === undefined) return false;
+  const { consistency, evidence, proves } = lookup;
+  return proves.absent === 'not_applied' && consistency.kind === 'read_after_write' && isTrusted(evidence);
+}
+
+/** Look-ups that we can ask, best first. */
+export function usableLookups(operation: ContractOperation | undefined): readonly Lookup[] {
+  return (operation?.lookups ?? []).filter(
+    (lookup) => lookup.tool !== undefined && lookup.evidence.grade !== 'not_documented',
+  );
+}
+
+/** The instant from which an absence may count: the last sender is past `sendBy`, and its bytes have landed. */
+export function absenceCountsFrom(operation: Operation, lookup: Lookup, facts: ToolFacts): number {
+  const sendBy = Math.max(...operation.attempts.map((attempt) => attempt.sendBy));
+  const settleMs = durationMs(lookup.consistency.settle) ?? 0;
+  return sendBy + Math.max(settleMs, lateArrivalMs(facts.operation));
+}
+
+/** Whether "not found", seen now, proves that the write did not happen. */
+export function isAbsenceProof(operation: Operation, lookup: Lookup, facts: ToolFacts, at: number): boolean {
+  return mayProveAbsence(lookup) && at >= absenceCountsFrom(operation, lookup, facts);
+}
+
+/** A look-up that lags by an unknown time never shows that something is not there. */
+function mayProveAbsence({ consistency, evidence, proves }: Lookup): boolean {
+  if (proves.absent === 'nothing' || consistency.kind === 'unknown') return false;
+  if (consistency.kind === 'eventual' && durationMs(consistency.settle) === undefined) return false;
+  return isTrusted(evidence);
+}
+
+const LOOK_UP_PAUSES_MS = [0, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
+
+function afterUnknown(operation: Operation, facts: ToolFacts, bounds: Bounds, at: number): NextStep {
+  const [lookup] = usableLookups(facts.operation);
+  if (lookup === undefined) return { step: 'park', why: { code: 'no_lookup' } };
+  const countsFrom = absenceCountsFrom(operation, lookup, facts);
+  const asked = operation.lookUps;
+  if (isPointless(operation, lookup, countsFrom, at) || at > countsFrom + bounds.lookUpElapsedMaxMs) {
+    return { step: 'park', why: { code: 'lookups_exhausted', count: asked } };
+  }
+  const pause = LOOK_UP_PAUSES_MS[Math.min(asked, LOOK_UP_PAUSES_MS.length - 1)] ?? 0;
+  // Never later than the instant at which "not found" first means something.
+  const due = at < countsFrom ? Math.min(at + pause, Math.max(countsFrom, at)) : at + pause;
+  return isStillWorkedOn(operation) ? { step: 'ask_again', at: due } : { step: 'look_up', at: due };
+}
+
+/** Looked after everything must have landed, found nothing, and absence can prove nothing here. */
+function isPointless(operation: Operation, lookup: Lookup, countsFrom: number, at: number): boolean {
+  const last: Evidence | undefined = operation.evidence.findLast((piece) => piece.kind === 'lookup');
+  if (last?.kind !== 'lookup' || last.found !== 'not_found' || at < countsFrom) return false;
+  if (last.observedAt < countsFrom) return false;
+  return !mayProveAbsence(lookup);
+}

@@ -1,0 +1,86 @@
+// The destination port: send one frozen payload, ask one read-only question, and report what the wire showed.
+//
+// An adapter never throws and never decides what a reply means: it reports phases, and the core classifies
+// them by the contract (D8). `left: 'no'` is a proof, given only where no byte of this request can have
+// reached the destination; everything else is `left: 'maybe'`.
+
+/** What is handed over: the exact bytes that were frozen, and how long to wait for the answer. */
+export interface SendRequest {
+  readonly operation: string;
+  readonly attempt: string;
+  readonly tool: string;
+  /** The canonical JSON text of the arguments, sent as it is. */
+  readonly payload: string;
+  /** Opaque members for the wire beside the arguments (MCP `_meta`), as JSON text; never hashed. */
+  readonly meta?: string;
+  readonly replyTimeoutMs: number;
+  /** Aborts the wait on shutdown only; a caller that leaves does not trigger it. */
+  readonly signal?: AbortSignal;
+  /**
+   * Called in the same turn as, and directly before, the first byte is handed to the transport. Returning
+   * false means that it is too late (`sendBy`) or that the claim is lost: the adapter must hand over nothing
+   * and report `left: 'no'` with `proof: 'refused_by_sender'`.
+   */
+  readonly mayLeave: () => boolean;
+}
+
+/** A complete reply. `body` is the raw JSON text of the result (MCP: of the `result` or `error` member). */
+export interface Reply {
+  /** `result`: the destination's answer; `tool_error`: an answer that says it is an error (MCP `isError`);
+   * `protocol_error`: an error of the protocol in place of an answer (JSON-RPC `error`). */
+  readonly kind: 'result' | 'tool_error' | 'protocol_error';
+  readonly body: string;
+  /** HTTP status or JSON-RPC code, where there is one. */
+  readonly code?: number;
+  /** True when the body was cut at the reply cap; it is recorded, never replayed. */
+  readonly truncated?: boolean;
+}
+
+export type SendReport =
+  | {
+      readonly left: 'no';
+      /** The transport's own proof: `not_connected`, `spawn_failed`, `refused_by_sender`, `connection_refused`… */
+      readonly proof: string;
+      readonly detail: string;
+    }
+  | {
+      readonly left: 'maybe';
+      readonly ended: 'reply' | 'cut' | 'timeout' | 'unreadable' | 'aborted';
+      readonly reply?: Reply;
+      readonly detail: string;
+    };
+
+/** A reply that came after `send` had reported `timeout`, `cut` or `aborted`. */
+export interface LateReply {
+  readonly operation: string;
+  readonly attempt: string;
+  readonly reply: Reply;
+}
+
+/** A read-only question: a look-up or a read-back. */
+export interface AskRequest {
+  readonly tool: string;
+  readonly payload: string;
+  readonly timeoutMs: number;
+}
+
+export type AskReport =
+  | { readonly answered: true; readonly reply: Reply }
+  | { readonly answered: false; readonly detail: string };
+
+export type ConnectReport =
+  | { readonly connected: true }
+  | { readonly connected: false; readonly detail: string };
+
+export interface Destination {
+  readonly name: string;
+  /** True while a request could be handed over at once. Synchronous, because it is asked on the hot path. */
+  isConnected(): boolean;
+  /** Connects when needed; one attempt, bounded by the adapter's own time-out. Never throws. */
+  connect(): Promise<ConnectReport>;
+  send(request: SendRequest): Promise<SendReport>;
+  ask(request: AskRequest): Promise<AskReport>;
+  /** At most one listener; set by the engine before the first send. */
+  onLateReply?: (late: LateReply) => void;
+  close(): Promise<void>;
+}

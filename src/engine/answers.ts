@@ -1,0 +1,46 @@
+// What a caller is answered, as a value; doors turn it into their own form with the words of `core/wording`.
+
+import type { Operation } from '../core/operation.ts';
+import type { Reply } from '../destination/port.ts';
+
+/** Content that belongs beside the words; each door decides how to show it. */
+export interface AnswerFacts {
+  readonly operation: Operation;
+  /** The target in words, when one is declared. */
+  readonly target?: string;
+  /** Other people's words about this state: a reviewer's reason, a schema problem. */
+  readonly quote?: string;
+  /** Top-level arguments that this call gave differently and that were not sent. */
+  readonly notApplied: readonly string[];
+  /** The requester of another run, when the operation belongs to one. */
+  readonly otherRun?: string;
+}
+
+export type Answer =
+  /** The destination's own reply, passed on unchanged: a first result, or one that had not been delivered. */
+  | (AnswerFacts & { readonly kind: 'reply'; readonly reply: Reply })
+  /** Done before; the original reply where it was kept whole. */
+  | (AnswerFacts & { readonly kind: 'already_exists'; readonly reply?: Reply })
+  /** This caller's own answer was lost, and the record was found by look-up. */
+  | (AnswerFacts & { readonly kind: 'found' })
+  /** Everything else: the words for the operation's state. */
+  | (AnswerFacts & { readonly kind: 'state' })
+  /** The store cannot record: nothing was sent, and there is no operation. */
+  | { readonly kind: 'not_recorded'; readonly detail: string };
+
+/** The stored form of a reply: its kind and code beside the raw text. */
+export function encodeReply(reply: Reply): Uint8Array {
+  const head = JSON.stringify({
+    kind: reply.kind,
+    ...(reply.code === undefined ? {} : { code: reply.code }),
+    ...(reply.truncated === undefined ? {} : { truncated: reply.truncated }),
+  });
+  return Buffer.from(`${head}\n${reply.body}`, 'utf8');
+}
+
+export function decodeReply(bytes: Uint8Array): Reply {
+  const text = Buffer.from(bytes).toString('utf8');
+  const end = text.indexOf('\n');
+  const head = JSON.parse(text.slice(0, end)) as Omit<Reply, 'body'>;
+  return { ...head, body: text.slice(end + 1) };
+}

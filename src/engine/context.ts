@@ -1,0 +1,56 @@
+// What every part of the engine works with: the ports, the injected world, and the ledger's own settings.
+
+import type { JsonObject } from '../core/canonical.ts';
+import type { ToolFacts } from '../core/contract.ts';
+import { formatId, ID_RANDOM_BYTES, type IdKind } from '../core/ids.ts';
+import type { Bounds } from '../core/repeatability.ts';
+import type { Reached } from '../core/stopping-points.ts';
+import type { Destination } from '../destination/port.ts';
+import type { Store } from '../store/port.ts';
+import type { Environment } from './environment.ts';
+import type { Waiters } from './waiters.ts';
+
+/**
+ * The facts about one tool for one call. `undefined`: this process does not know the tool (its server has not
+ * listed it), so it neither classifies nor sends.
+ */
+export type FactsSource = (destination: string, tool: string, args: JsonObject) => ToolFacts | undefined;
+
+export interface LedgerSettings {
+  readonly bounds: Bounds;
+  readonly approvalLifetimeMs: number;
+  readonly replyTimeoutMs: number;
+  /** How long a caller that meets its operation on its way waits for the outcome. */
+  readonly callerWaitMs: number;
+  readonly readBackTimeoutMs: number;
+  readonly lookUpTimeoutMs: number;
+  /** How long `unique` writes of a given run are answered with the earlier one. */
+  readonly resumeWindowMs: number;
+  readonly crossRunWindowMs: number;
+  /** A worker whose beat stands still for this long, on the watcher's clock, has lost its claims. */
+  readonly leaseMs: number;
+}
+
+export interface EngineContext {
+  readonly store: Store;
+  readonly tenant: string;
+  /** Keys intents and lock names; kept outside the store. */
+  readonly secret: Uint8Array;
+  readonly environment: Environment;
+  readonly destinations: ReadonlyMap<string, Destination>;
+  readonly factsFor: FactsSource;
+  readonly settings: LedgerSettings;
+  readonly reached: Reached;
+  /** This process, as claims name it. */
+  readonly worker: string;
+  readonly waiters: Waiters;
+  /** Told about things that a person running the process should see; never content. */
+  readonly report: (message: string) => void;
+}
+
+export function newId(context: EngineContext, kind: IdKind): string {
+  const { environment } = context;
+  return formatId(kind, environment.now(), environment.random(ID_RANDOM_BYTES));
+}
+
+export const SALT_BYTES = 16;

@@ -1,0 +1,50 @@
+// Which answers have reached their callers. The mark travels with the next commit or after a moment: losing it
+// only means that an equal call is given the original result once more, never a second write (D6, "Delivered").
+
+import { StoreFault } from '../store/port.ts';
+import type { EngineContext } from './context.ts';
+import { describe } from './sender.ts';
+import { takeStep } from './steps.ts';
+
+const FLUSH_MS = 50;
+
+export class Deliveries {
+  readonly #context: EngineContext;
+  readonly #pending = new Set<string>();
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(context: EngineContext) {
+    this.#context = context;
+  }
+
+  has(operation: string): boolean {
+    return this.#pending.has(operation);
+  }
+
+  add(operation: string): void {
+    this.#pending.add(operation);
+    this.#cancelTimer ??= this.#context.environment.after(FLUSH_MS, () => {
+      this.#cancelTimer = undefined;
+      void this.flush();
+    });
+  }
+
+  /** Stores what is pending; what cannot be stored now is dropped, which is safe. */
+  async flush(): Promise<void> {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    const batch = [...this.#pending];
+    await Promise.all(
+      batch.map(async (id) => {
+        try {
+          await takeStep(this.#context, { id, command: () => ({ type: 'deliver' }) });
+        } catch (cause) {
+          if (!(cause instanceof StoreFault)) throw cause;
+          this.#context.report(`That ${id} was answered could not be recorded: ${describe(cause)}`);
+        } finally {
+          this.#pending.delete(id);
+        }
+      }),
+    );
+  }
+}

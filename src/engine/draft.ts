@@ -1,0 +1,148 @@
+// One call, frozen and understood before anything is decided about it: its payload, its intent, its target.
+
+import { canonicalJson, type JsonObject, type JsonValue } from '../core/canonical.ts';
+import type { ToolFacts } from '../core/contract.ts';
+import { sha256Hex } from '../core/digest.ts';
+import { crossRunKeys, intentKey, lockName } from '../core/intent.ts';
+import { fillTemplate } from '../core/template.ts';
+import type { EngineContext } from './context.ts';
+import type { TargetDocument } from './payload.ts';
+import type { GivenRun, ResolvedRun } from './runs.ts';
+
+/** A write as a door hands it in. `arguments` must be a plain, representable JSON object that nobody changes. */
+export interface WriteCall {
+  readonly destination: string;
+  readonly tool: string;
+  readonly arguments: JsonObject;
+  /** Who asks: the authenticated principal, or the local account's name. */
+  readonly requester: string;
+  readonly run?: GivenRun;
+  /** The framework's tool-call id and position: stored, prove replays, never hashed. */
+  readonly replays?: readonly string[];
+  /** For the wire beside the arguments, as JSON text; never hashed. */
+  readonly meta?: string;
+  /** A digest of the tool as its server lists it, by which a confirmed class is kept. */
+  readonly toolDigest?: string;
+  /** What the tool's own schema says against the arguments, in words; absent when they fit. */
+  readonly schemaProblem?: string;
+  /** Aborted when the caller takes its call back or is gone. It never stops what has left. */
+  readonly signal?: AbortSignal;
+  /** How long the caller waits for an outcome that is on its way; the default is the reply's time-out. */
+  readonly waitMs?: number;
+}
+
+export interface Draft {
+  readonly call: WriteCall;
+  readonly facts: ToolFacts;
+  readonly argumentsDigest: string;
+  readonly businessParameters: JsonValue;
+  readonly target: TargetDocument | undefined;
+  readonly locks: readonly string[];
+}
+
+/** Everything about a call that does not depend on time, store or run. */
+export function draftCall(context: EngineContext, call: WriteCall, facts: ToolFacts): Draft {
+  const args = withoutStamp(call.arguments, facts);
+  const target = targetOf(facts, args);
+  return {
+    call: args === call.arguments ? call : { ...call, arguments: args },
+    facts,
+    argumentsDigest: sha256Hex(canonicalJson(args)),
+    businessParameters: facts.identity === undefined ? args : picked(args, facts.identity),
+    target,
+    locks: (target?.ids ?? []).map((id) =>
+      lockName(context.secret, context.tenant, call.destination, target?.type ?? '', id),
+    ),
+  };
+}
+
+/** A model never supplies a key (I13): what it gives in the place of our reference is dropped. */
+function withoutStamp(args: JsonObject, facts: ToolFacts): JsonObject {
+  const name = facts.stamp?.argument;
+  if (name === undefined || !Object.hasOwn(args, name)) return args;
+  return Object.fromEntries(Object.entries(args).filter(([argument]) => argument !== name));
+}
+
+/** The canonical payload of an operation, with our reference in its place. */
+export function payloadText(draft: Draft, stamp: string | undefined): string {
+  const name = draft.facts.stamp?.argument;
+  if (name === undefined || stamp === undefined) return canonicalJson(draft.call.arguments);
+  return canonicalJson({ ...draft.call.arguments, [name]: stamp });
+}
+
+function picked(args: JsonObject, identity: readonly string[]): JsonValue {
+  const parts: [string, JsonValue][] = [];
+  for (const pointer of identity) {
+    const value = valueAt(args, pointer);
+    if (value !== undefined) parts.push([pointer, value]);
+  }
+  return Object.fromEntries(parts);
+}
+
+function valueAt(args: JsonObject, pointer: string): JsonValue | undefined {
+  let value: JsonValue | undefined = args;
+  for (const name of pointer.split('/')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = (value as { readonly [member: string]: JsonValue })[name];
+  }
+  return value;
+}
+
+/** A target whose id cannot be filled in is none: nothing is locked under a made-up name. */
+function targetOf(facts: ToolFacts, args: JsonObject): TargetDocument | undefined {
+  if (facts.target === undefined) return undefined;
+  const ids: string[] = [];
+  for (const template of facts.target.id) {
+    const filled = fillTemplate(template, { arguments: args });
+    if (!filled.ok || (typeof filled.value !== 'string' && typeof filled.value !== 'number')) return undefined;
+    const id = String(filled.value);
+    if (!ids.includes(id)) ids.push(id);
+  }
+  return { type: facts.target.type, ids };
+}
+
+/** The intent key in this run, and, for a weak run that has just rolled over, in the one before. */
+export function keysOf(context: EngineContext, draft: Draft, run: ResolvedRun): readonly string[] {
+  const runs = run.previous === undefined ? [run] : [run, run.previous];
+  return runs.map(({ reference, beganAt }) =>
+    intentKey(context.secret, {
+      tenant: context.tenant,
+      run: reference,
+      runBeganAt: beganAt,
+      tool: draft.call.tool,
+      destination: draft.call.destination,
+      businessParameters: draft.businessParameters,
+      occurrence: draft.call.run?.occurrence ?? 0,
+    }),
+  );
+}
+
+export function crossRunKeysOf(context: EngineContext, draft: Draft, at: number): readonly string[] {
+  return crossRunKeys(
+    context.secret,
+    {
+      tenant: context.tenant,
+      tool: draft.call.tool,
+      destination: draft.call.destination,
+      businessParameters: draft.businessParameters,
+    },
+    at,
+    context.settings.crossRunWindowMs,
+  );
+}
+
+/** Top-level arguments of a call that an earlier payload has differently, our own reference apart. */
+export function notApplied(
+  earlier: JsonObject,
+  args: JsonObject,
+  stampArgument: string | undefined,
+): readonly string[] {
+  const names = new Set([...Object.keys(earlier), ...Object.keys(args)]);
+  if (stampArgument !== undefined) names.delete(stampArgument);
+  return [...names].filter((name) => {
+    const one = earlier[name];
+    const other = args[name];
+    if (one === undefined || other === undefined) return true;
+    return canonicalJson(one) !== canonicalJson(other);
+  });
+}

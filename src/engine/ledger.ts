@@ -1,0 +1,372 @@
+// The ledger's commands: propose a write and be answered truthfully, decide a review, wait for an operation.
+
+import type { ToolClass } from '../core/contract.ts';
+import type { RefusalCode } from '../core/decide.ts';
+import { type Operation, type OperationId, type Review } from '../core/operation.ts';
+import { isFoundByLookUp } from '../core/wording.ts';
+import { type Json, StoreFault } from '../store/port.ts';
+import type { Answer, AnswerFacts } from './answers.ts';
+import { type EngineContext, newId, SALT_BYTES } from './context.ts';
+import { Deliveries } from './deliveries.ts';
+import { type Draft, draftCall, notApplied, type WriteCall } from './draft.ts';
+import { Presence } from './presence.ts';
+import { type Proposed, Proposals } from './proposals.ts';
+import { contentDocument, type OperationRecord, readOperation } from './records.ts';
+import { Readings } from './readings.ts';
+import { Runs } from './runs.ts';
+import { describe, Sender } from './sender.ts';
+import { takeStep } from './steps.ts';
+import { Worker } from './worker.ts';
+
+export interface ReviewDecision {
+  readonly operation: OperationId;
+  /** The operation's digest, or at least its first twelve digits: what the person has looked at. */
+  readonly digest: string;
+  readonly kind: 'approved' | 'denied';
+  readonly by: string;
+  readonly strength: NonNullable<Review['decision']>['strength'];
+  readonly comment?: string;
+  /** For a tool that nobody has classified: the class that becomes the rule. `ordinary` when absent. */
+  readonly toolClass?: Exclude<ToolClass, 'unclassified'>;
+}
+
+export type DecisionResult =
+  | { readonly decided: true; readonly operation: Operation; readonly rule?: OwnerRule }
+  | {
+      readonly decided: false;
+      readonly refusal: RefusalCode | 'not_found' | 'digest_too_short';
+      readonly operation?: Operation;
+    };
+
+/** A class that an owner confirmed for a tool as it was listed then; visible, and revocable. */
+export interface OwnerRule {
+  readonly destination: string;
+  readonly tool: string;
+  readonly toolDigest: string;
+  readonly class: Exclude<ToolClass, 'unclassified'>;
+  readonly by: string;
+  readonly at: number;
+  readonly revokedAt?: number;
+}
+
+const DIGEST_PREFIX_MIN = 12;
+
+export class Ledger {
+  readonly readings: Readings;
+  readonly #context: EngineContext;
+  readonly #sender: Sender;
+  readonly #worker: Worker;
+  readonly #presence: Presence;
+  readonly #proposals: Proposals;
+  readonly #deliveries: Deliveries;
+  readonly #underWay = new Set<Promise<void>>();
+
+  constructor(context: EngineContext) {
+    this.#context = context;
+    this.#sender = new Sender(context);
+    this.#presence = new Presence(context);
+    this.#worker = new Worker(context, this.#sender, this.#presence);
+    this.#deliveries = new Deliveries(context);
+    this.readings = new Readings(context);
+    this.#proposals = new Proposals(context, new Runs(context.store, context.tenant), this.#sender, (operation) =>
+      this.#deliveries.has(operation.id),
+    );
+  }
+
+  /** Begins to carry on with open work of this process's destinations. */
+  async start(): Promise<void> {
+    try {
+      await this.#presence.beat();
+    } catch (cause) {
+      if (!(cause instanceof StoreFault)) throw cause;
+      this.#context.report(`The ledger cannot record now: ${cause.message}`);
+    }
+    this.#worker.start();
+  }
+
+  /** Nothing leaves any more; what is out is waited for and recorded, then the store is closed. */
+  async close(): Promise<void> {
+    await this.#worker.close();
+    this.#sender.close();
+    await Promise.allSettled([...this.#underWay]);
+    await this.#deliveries.flush();
+    for (const destination of this.#context.destinations.values()) await destination.close();
+    await this.#context.store.close();
+  }
+
+  // ── Writing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Never throws for what the world, the store or the arguments do; those are answers. */
+  async write(call: WriteCall): Promise<Answer> {
+    const context = this.#context;
+    context.reached('call_read');
+    const facts = context.factsFor(call.destination, call.tool, call.arguments);
+    if (facts === undefined) {
+      return { kind: 'not_recorded', detail: `${call.destination} has no tool "${call.tool}" that is known here.` };
+    }
+    try {
+      const draft = draftCall(context, call, facts);
+      if (call.schemaProblem !== undefined && !facts.checksArguments) {
+        const record = await this.#proposals.refuseArguments(draft, call.schemaProblem);
+        return this.#stateAnswer(record.operation, draft, undefined);
+      }
+      const proposed = await this.#proposals.propose(draft);
+      return await this.#answer(draft, proposed);
+    } catch (cause) {
+      if (!(cause instanceof StoreFault)) throw cause;
+      context.report(`A write to ${call.destination} was not recorded: ${cause.message}`);
+      return { kind: 'not_recorded', detail: cause.message };
+    }
+  }
+
+  async #answer(draft: Draft, proposed: Proposed): Promise<Answer> {
+    const { call } = draft;
+    const settings = this.#context.settings;
+    if (proposed.answer === 'already_exists') return this.#alreadyExists(draft, proposed.record, proposed.isOwn);
+    const isFirst = proposed.answer === 'new';
+    if (isFirst && proposed.started !== undefined) this.#background(this.#sender.sendStarted(proposed.started));
+    else if (proposed.record.operation.stage === 'ready') this.#worker.nudge(proposed.record.operation.id);
+    const waitMs = call.waitMs ?? (isFirst ? settings.replyTimeoutMs + settings.callerWaitMs : settings.callerWaitMs);
+    const record = await this.#outcome(proposed.record, waitMs, call.signal);
+    if (call.signal?.aborted === true) await this.#callerLeft(record.operation);
+    const isOwn = proposed.answer === 'new' || proposed.isOwn;
+    return this.#finalAnswer(draft, record, isFirst, isOwn);
+  }
+
+  /** Waits while an outcome is on its way; never for a lock, a person, or a destination that is down. */
+  async #outcome(from: OperationRecord, waitMs: number, signal: AbortSignal | undefined): Promise<OperationRecord> {
+    return this.#until(from, waitMs, signal, (operation) => !isOnItsWay(operation));
+  }
+
+  async #until(
+    from: OperationRecord,
+    waitMs: number,
+    signal: AbortSignal | undefined,
+    isEnough: (operation: Operation) => boolean,
+  ): Promise<OperationRecord> {
+    const { environment, waiters, store, tenant } = this.#context;
+    if (isEnough(from.operation) || signal?.aborted === true) return from;
+    return new Promise((resolve) => {
+      let latest = from;
+      const finish = (): void => {
+        stopListening();
+        cancelTimer();
+        signal?.removeEventListener('abort', finish);
+        resolve(latest);
+      };
+      const stopListening = waiters.listen(from.operation.id, (record) => {
+        latest = record;
+        if (isEnough(record.operation)) finish();
+      });
+      const cancelTimer = environment.after(waitMs, finish);
+      signal?.addEventListener('abort', finish, { once: true });
+      // It may have moved on between the reading and the listening.
+      void readOperation(store, tenant, from.operation.id).then(
+        (record) => {
+          if (record === undefined || record.version <= latest.version) return;
+          latest = record;
+          if (isEnough(record.operation)) finish();
+        },
+        () => {},
+      );
+    });
+  }
+
+  async #callerLeft(operation: Operation): Promise<void> {
+    if (operation.stage === 'closed') return;
+    await takeStep(this.#context, { id: operation.id, command: () => ({ type: 'cancel_by_caller' }) });
+  }
+
+  async #finalAnswer(
+    draft: Draft,
+    record: OperationRecord,
+    isFirst: boolean,
+    isOwn: boolean,
+  ): Promise<Answer> {
+    const { operation } = record;
+    const owner = isOwn ? undefined : operation.requester;
+    if (operation.stage !== 'closed') return this.#stateAnswer(operation, draft, owner);
+    const wasDelivered = operation.deliveredAt !== undefined || this.#deliveries.has(operation.id);
+    const reply = await this.readings.reply(operation);
+    const isLanded = operation.effect === 'accepted' || operation.effect === 'verified';
+    const isAnswered = isLanded || operation.effect === 'rejected' || operation.effect === 'error_reported';
+    if (isAnswered && reply !== undefined && (isFirst || !wasDelivered) && isOwn) {
+      return { ...(await this.#facts(operation, draft, owner)), kind: 'reply', reply };
+    }
+    if (!isLanded) return this.#stateAnswer(operation, draft, owner);
+    const facts = await this.#facts(operation, draft, owner);
+    if (isFirst && isFoundByLookUp(operation)) return { ...facts, kind: 'found' };
+    return { ...facts, kind: 'already_exists', ...(reply === undefined ? {} : { reply }) };
+  }
+
+  async #alreadyExists(draft: Draft, record: OperationRecord, isOwn: boolean): Promise<Answer> {
+    const { operation } = record;
+    const reply = await this.readings.reply(operation);
+    const facts = await this.#facts(operation, draft, isOwn ? undefined : operation.requester);
+    return { ...facts, kind: 'already_exists', ...(reply === undefined ? {} : { reply }) };
+  }
+
+  async #stateAnswer(operation: Operation, draft: Draft, otherRun: string | undefined): Promise<Answer> {
+    return { ...(await this.#facts(operation, draft, otherRun)), kind: 'state' };
+  }
+
+  async #facts(operation: Operation, draft: Draft, otherRun: string | undefined): Promise<AnswerFacts> {
+    const isPlain = operation.argumentsDigest === draft.argumentsDigest && operation.stage === 'closed';
+    const reading = isPlain && operation.result !== undefined ? undefined : await this.readings.reading(operation);
+    return {
+      operation,
+      notApplied:
+        operation.argumentsDigest === draft.argumentsDigest || reading === undefined
+          ? []
+          : notApplied(reading.payload.arguments, draft.call.arguments, draft.facts.stamp?.argument),
+      ...(reading?.target === undefined ? {} : { target: reading.target }),
+      ...(reading?.quote === undefined ? {} : { quote: reading.quote }),
+      ...(otherRun === undefined ? {} : { otherRun }),
+    };
+  }
+
+  /** The answer about this operation has been written to a caller that was still there. */
+  delivered(operation: OperationId): void {
+    this.#deliveries.add(operation);
+  }
+
+  /** Waits up to `waitMs` for news of an operation, and reads it. */
+  async status(id: OperationId, waitMs: number): Promise<Operation | undefined> {
+    const record = await this.readings.record(id);
+    if (record === undefined) return undefined;
+    const { stage, version } = { stage: record.operation.stage, version: record.version };
+    const isNews = (operation: Operation): boolean => operation.stage === 'closed' || operation.stage !== stage;
+    if (stage === 'closed' || stage === 'parked' || waitMs <= 0) return record.operation;
+    const after = await this.#until({ version, operation: record.operation }, waitMs, undefined, (operation) =>
+      isNews(operation) && !isOnItsWay(operation),
+    );
+    return after.operation;
+  }
+
+  // ── Deciding ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** One person's answer to the open review of an operation, on exactly the digest that was looked at. */
+  async decideReview(decision: ReviewDecision): Promise<DecisionResult> {
+    const context = this.#context;
+    const record = await this.readings.record(decision.operation);
+    if (record === undefined) return { decided: false, refusal: 'not_found' };
+    const { operation } = record;
+    const { review } = operation;
+    if (review === undefined) return { decided: false, refusal: 'no_open_review', operation };
+    if (decision.digest.length < DIGEST_PREFIX_MIN) {
+      return { decided: false, refusal: 'digest_too_short', operation };
+    }
+    const digest = review.digest.startsWith(decision.digest) ? review.digest : decision.digest;
+    const at = context.environment.now();
+    const comment =
+      decision.comment === undefined
+        ? undefined
+        : contentDocument('comment', operation.id, Buffer.from(decision.comment, 'utf8'), context.environment.random(SALT_BYTES));
+    const rule = this.#ruleOf(operation, decision, at);
+    context.reached('before_decision_commit');
+    const result = await takeStep(context, {
+      id: operation.id,
+      from: record,
+      command: () => ({
+        type: 'decide_review',
+        review: review.id,
+        digest,
+        decision: {
+          kind: decision.kind,
+          by: decision.by,
+          at,
+          strength: decision.strength,
+          ...(comment === undefined ? {} : { comment: comment.digest }),
+        },
+      }),
+      ...(comment === undefined ? {} : { documents: [comment] }),
+      ...(rule === undefined ? {} : { beside: async () => [await this.#ruleWrite(rule)] }),
+    });
+    if (!result.stored) return { decided: false, refusal: result.refusal, operation: result.record.operation };
+    context.reached('decided');
+    this.#worker.nudge(operation.id);
+    return { decided: true, operation: result.record.operation, ...(rule === undefined ? {} : { rule }) };
+  }
+
+  #ruleOf(operation: Operation, decision: ReviewDecision, at: number): OwnerRule | undefined {
+    if (decision.kind !== 'approved' || operation.review?.question !== 'unclassified') return undefined;
+    if (operation.toolDigest === undefined) return undefined;
+    return {
+      destination: operation.destination,
+      tool: operation.tool,
+      toolDigest: operation.toolDigest,
+      class: decision.toolClass ?? 'ordinary',
+      by: decision.by,
+      at,
+    };
+  }
+
+  async #ruleWrite(rule: OwnerRule) {
+    const stream = `rule:${rule.destination}/${rule.tool}`;
+    const [record] = await this.#context.store.read(this.#context.tenant, [stream]);
+    return {
+      stream,
+      expectedVersion: record?.version ?? 0,
+      events: [{ type: 'confirmed', ...rule }] as unknown as readonly Json[],
+      state: rule as unknown as Json,
+    };
+  }
+
+  /** Every confirmed class, revoked ones with the instant of their end. */
+  async rules(): Promise<readonly OwnerRule[]> {
+    const records = await this.#context.store.streams({
+      tenant: this.#context.tenant,
+      kind: 'rule',
+      limit: RULES_MAX,
+    });
+    return records.map((record) => record.state as unknown as OwnerRule);
+  }
+
+  /** The tool is unclassified again: its next call asks. False when there is no such rule in force. */
+  async revokeRule(destination: string, tool: string, by: string): Promise<boolean> {
+    const { environment, store, tenant } = this.#context;
+    const stream = `rule:${destination}/${tool}`;
+    const [record] = await store.read(tenant, [stream]);
+    const rule = record?.state as unknown as OwnerRule | undefined;
+    if (record === undefined || rule === undefined || rule.revokedAt !== undefined) return false;
+    const at = environment.now();
+    const [result] = await store.commit([
+      {
+        tenant,
+        at,
+        writes: [
+          {
+            stream,
+            expectedVersion: record.version,
+            events: [{ type: 'revoked', by, at }],
+            state: { ...rule, revokedAt: at } as unknown as Json,
+          },
+        ],
+      },
+    ]);
+    return result?.outcome === 'stored' ? true : this.revokeRule(destination, tool, by);
+  }
+
+  // ── A person's findings ──────────────────────────────────────────────────────────────────────────────────
+
+  #background(work: Promise<void>): void {
+    const tracked: Promise<void> = work
+      .catch((cause: unknown) => this.#context.report(`A write could not be carried on: ${describe(cause)}`))
+      .finally(() => this.#underWay.delete(tracked));
+    this.#underWay.add(tracked);
+  }
+
+  /** A fresh identity for a worker of this ledger. */
+  static newWorker(context: Pick<EngineContext, 'environment'>): string {
+    return newId(context as EngineContext, 'wrk');
+  }
+}
+
+const RULES_MAX = 1_000;
+
+/** An outcome is being established by itself: worth a short wait. */
+function isOnItsWay(operation: Operation): boolean {
+  if (operation.stage === 'sending' || operation.stage === 'checking' || operation.stage === 'proposed') return true;
+  // Just allowed, and about to be claimed; or a refusal that is only for a moment.
+  return operation.stage === 'ready' && (operation.why === undefined || operation.why.code === 'waits_until');
+}

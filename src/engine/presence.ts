@@ -1,0 +1,99 @@
+// Which workers are alive: a beat for each, watched on the watcher's own clock, and the operating system's
+// word for processes of this machine. No time is ever compared between machines.
+
+import { readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Json } from '../store/port.ts';
+import type { EngineContext } from './context.ts';
+
+interface WorkerState {
+  readonly beat: number;
+  /** Machine, boot and process space, as this machine names them; equal only where process ids are shared. */
+  readonly host: string;
+  readonly process: number;
+}
+
+interface Watched {
+  readonly beat: number;
+  /** The watcher's monotonic instant at which this beat was first seen. */
+  readonly seenAt: number;
+}
+
+export class Presence {
+  readonly #context: EngineContext;
+  readonly #host = hostIdentity();
+  readonly #watched = new Map<string, Watched>();
+  #version = 0;
+  #beat = 0;
+
+  constructor(context: EngineContext) {
+    this.#context = context;
+  }
+
+  /** Shows that this worker lives: one commit, made while it has something out. */
+  async beat(): Promise<void> {
+    const { environment, store, tenant, worker } = this.#context;
+    const state: WorkerState = { beat: this.#beat + 1, host: this.#host, process: process.pid };
+    const [result] = await store.commit([
+      {
+        tenant,
+        at: environment.now(),
+        writes: [
+          {
+            stream: `worker:${worker}`,
+            expectedVersion: this.#version,
+            events: [],
+            state: state as unknown as Json,
+          },
+        ],
+      },
+    ]);
+    if (result?.outcome === 'stored') {
+      this.#version += 1;
+      this.#beat += 1;
+    } else if (result?.outcome === 'stale') {
+      // Only after a commit whose fate was unknown and that was stored after all.
+      this.#version = result.version;
+    }
+  }
+
+  /**
+   * Whether a worker has lost its claims: its process is gone from this machine, or its beat has stood still
+   * for the lease on this process's own clock.
+   */
+  async isGone(worker: string): Promise<boolean> {
+    const { environment, settings, store, tenant } = this.#context;
+    const [record] = await store.read(tenant, [`worker:${worker}`]);
+    const state = record?.state as unknown as WorkerState | undefined;
+    if (state !== undefined && state.host === this.#host && !isRunning(state.process)) return true;
+    const beat = state?.beat ?? 0;
+    const now = environment.monotonic();
+    const watched = this.#watched.get(worker);
+    if (watched?.beat !== beat) {
+      this.#watched.set(worker, { beat, seenAt: now });
+      return false;
+    }
+    return now - watched.seenAt > settings.leaseMs;
+  }
+}
+
+/** Signal 0 asks for a process's existence and sends nothing. */
+function isRunning(id: number): boolean {
+  try {
+    process.kill(id, 0);
+    return true;
+  } catch (cause) {
+    // No permission means that somebody is there.
+    return (cause as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
+
+/** Two processes with equal identities see each other's process ids; where that cannot be told, none are equal. */
+function hostIdentity(): string {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    return `${hostname()}/${boot}/${readlinkSync('/proc/self/ns/pid')}`;
+  } catch {
+    return process.platform === 'linux' ? `${hostname()}/${process.pid}` : `${hostname()}/${process.platform}`;
+  }
+}

@@ -1,0 +1,109 @@
+// What can be read of the ledger: one operation with its words, the queue, recent operations, a history.
+
+import type { Operation, OperationEvent, OperationId, Review } from '../core/operation.ts';
+import type { StoredEvent } from '../store/port.ts';
+import type { Reply } from '../destination/port.ts';
+import { decodeReply } from './answers.ts';
+import type { EngineContext } from './context.ts';
+import { type StoredPayload, readPayload, targetWords } from './payload.ts';
+import { asRecord, type OperationRecord, readOperation, streamOf } from './records.ts';
+
+/** An operation with the content that belongs beside it. */
+export interface OperationReading {
+  readonly operation: Operation;
+  readonly payload: StoredPayload;
+  readonly target: string | undefined;
+  /** The reviewer's reason, or what the schema said. */
+  readonly quote: string | undefined;
+  readonly reply: Reply | undefined;
+  /** False when what is stored is no longer what was decided on. */
+  readonly isIntact: boolean;
+}
+
+export interface HistoryEntry {
+  readonly version: number;
+  readonly recordedAt: number;
+  readonly event: OperationEvent;
+}
+
+export class Readings {
+  readonly #context: EngineContext;
+
+  constructor(context: EngineContext) {
+    this.#context = context;
+  }
+
+  record(id: OperationId): Promise<OperationRecord | undefined> {
+    return readOperation(this.#context.store, this.#context.tenant, id);
+  }
+
+  async operation(id: OperationId): Promise<OperationReading | undefined> {
+    const record = await this.record(id);
+    return record === undefined ? undefined : this.reading(record.operation);
+  }
+
+  async reading(operation: Operation): Promise<OperationReading> {
+    const payload = await readPayload(this.#context, operation);
+    return {
+      operation,
+      payload,
+      target: targetWords(payload.target),
+      quote: await this.#text(operation, quoteDigest(operation)),
+      reply: await this.reply(operation),
+      isIntact: payload.digest === operation.digest,
+    };
+  }
+
+  /** The destination's reply as it came, where it was kept whole. */
+  async reply(operation: Operation): Promise<Reply | undefined> {
+    if (operation.result === undefined) return undefined;
+    const [document] = await this.#context.store.documents(this.#context.tenant, [
+      { owner: streamOf(operation.id), digest: operation.result },
+    ]);
+    return document === undefined ? undefined : decodeReply(document.bytes);
+  }
+
+  /** Open work, in order of arrival: what waits for a person first is the caller's to choose. */
+  async open(options: { readonly stages?: readonly string[]; readonly limit: number }): Promise<readonly Operation[]> {
+    const { store, tenant } = this.#context;
+    const rows = await store.live({
+      tenant,
+      limit: options.limit,
+      ...(options.stages === undefined ? {} : { stages: options.stages }),
+    });
+    const records = await store.read(
+      tenant,
+      rows.map((row) => row.stream),
+    );
+    return records.flatMap((record) => (record === undefined ? [] : [asRecord(record).operation]));
+  }
+
+  async recent(limit: number): Promise<readonly Operation[]> {
+    const { store, tenant } = this.#context;
+    const records = await store.streams({ tenant, kind: 'op', newest: true, limit });
+    return records.map((record) => asRecord(record).operation);
+  }
+
+  async history(id: OperationId): Promise<readonly HistoryEntry[]> {
+    const events: readonly StoredEvent[] = await this.#context.store.history(this.#context.tenant, streamOf(id));
+    return events.map((stored) => ({
+      version: stored.version,
+      recordedAt: stored.recordedAt,
+      event: stored.event as unknown as OperationEvent,
+    }));
+  }
+
+  async #text(operation: Operation, digest: string | undefined): Promise<string | undefined> {
+    if (digest === undefined) return undefined;
+    const [document] = await this.#context.store.documents(this.#context.tenant, [
+      { owner: streamOf(operation.id), digest },
+    ]);
+    return document === undefined ? undefined : Buffer.from(document.bytes).toString('utf8');
+  }
+}
+
+function quoteDigest(operation: Operation): string | undefined {
+  if (operation.why?.code === 'arguments') return operation.why.problem;
+  const review: Review | undefined = operation.review;
+  return review?.decision?.kind === 'denied' ? review.decision.comment : undefined;
+}

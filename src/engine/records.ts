@@ -1,0 +1,143 @@
+// Operations as the store keeps them: reading a row, and turning a decision into one change.
+
+import { sha256 } from '../core/digest.ts';
+import { FREE_LOCK, holdsLocks, lockAfter, type LockState } from '../core/locks.ts';
+import { evolveAll, type ContentDigest, type Operation, type OperationEvent } from '../core/operation.ts';
+import type { Change, ContentDocument, Json, LiveRow, Store, StreamRecord, StreamWrite } from '../store/port.ts';
+
+/** An operation with the version of its stream: what the next commit compares with. */
+export interface OperationRecord {
+  readonly version: number;
+  readonly operation: Operation;
+}
+
+/** A due time that never comes: the row waits for a person. */
+export const NEVER_DUE = 8_640_000_000_000_000;
+
+export function streamOf(id: string): string {
+  return `op:${id}`;
+}
+
+export async function readOperation(
+  store: Store,
+  tenant: string,
+  id: string,
+): Promise<OperationRecord | undefined> {
+  const [record] = await store.read(tenant, [streamOf(id)]);
+  return record === undefined ? undefined : asRecord(record);
+}
+
+export function asRecord(record: StreamRecord): OperationRecord {
+  return { version: record.version, operation: record.state as unknown as Operation };
+}
+
+/** A salted document: equal content never has equal names, so that a name tells nothing about its content. */
+export function contentDocument(
+  label: string,
+  owner: string,
+  bytes: Uint8Array,
+  salt: Uint8Array,
+): ContentDocument {
+  const salted = new Uint8Array(salt.length + bytes.length);
+  salted.set(salt, 0);
+  salted.set(bytes, salt.length);
+  const digest: ContentDigest = `sha256:${Buffer.from(sha256(salted)).toString('hex')}`;
+  return { digest, label, owner: streamOf(owner), salt, bytes };
+}
+
+/** The row by which open work is found again; `null` when nothing is left to be done or shown. */
+export function liveRowOf(operation: Operation, worker: string): Omit<LiveRow, 'stream'> | null {
+  const row = (dueAt: number, held: string | null): Omit<LiveRow, 'stream'> => ({
+    queue: operation.destination,
+    stage: operation.stage,
+    dueAt,
+    worker: held,
+    order: operation.id,
+  });
+  const { why } = operation;
+  switch (operation.stage) {
+    case 'sending':
+      return row(operation.since, worker);
+    case 'checking':
+      return row(why !== undefined && 'nextAt' in why ? why.nextAt : operation.since, worker);
+    case 'awaiting_approval':
+      return row((operation.review?.expiresAt ?? NEVER_DUE) + 1, null);
+    case 'ready':
+      return row(why?.code === 'waits_until' ? why.until : operation.since, null);
+    case 'proposed':
+    case 'held':
+    case 'parked':
+      return row(NEVER_DUE, null);
+    case 'closed':
+      // Read back and different: closed, but a person should see it.
+      return isReadBackDifferent(operation) ? row(NEVER_DUE, null) : null;
+  }
+}
+
+export function isReadBackDifferent(operation: Operation): boolean {
+  const last = operation.evidence.findLast((piece) => piece.kind === 'readback');
+  return last?.kind === 'readback' && last.matches === false && operation.effect === 'accepted';
+}
+
+/** The records of an operation's locks, as just read; absent streams are free locks at version 0. */
+export type LockRecords = readonly { readonly stream: string; readonly version: number; readonly state: LockState }[];
+
+export async function readLocks(
+  store: Store,
+  tenant: string,
+  locks: readonly string[] | undefined,
+): Promise<LockRecords> {
+  if (locks === undefined || locks.length === 0) return [];
+  const records = await store.read(tenant, locks);
+  return locks.map((stream, index) => {
+    const record = records[index];
+    return { stream, version: record?.version ?? 0, state: (record?.state as unknown as LockState) ?? FREE_LOCK };
+  });
+}
+
+export interface NextState {
+  readonly before: OperationRecord | undefined;
+  readonly events: readonly OperationEvent[];
+  readonly locks: LockRecords;
+  readonly worker: string;
+}
+
+/** The writes of one operation's step: its own stream, and every lock that the step takes or frees. */
+export function writesOf(next: NextState): { readonly operation: Operation; readonly writes: StreamWrite[] } {
+  const operation = evolveAll(next.before?.operation, next.events);
+  if (operation === undefined) throw new Error('Assertion: a decision without events has nothing to store.');
+  const writes: StreamWrite[] = [
+    {
+      stream: streamOf(operation.id),
+      expectedVersion: next.before?.version ?? 0,
+      events: next.events as unknown as readonly Json[],
+      state: operation as unknown as Json,
+      live: liveRowOf(operation, next.worker),
+    },
+  ];
+  for (const lock of next.locks) {
+    const after = lockAfter(lock.state, operation);
+    if (after === lock.state) continue;
+    if (holdsLocks(operation) && lock.state.holder !== null && lock.state.holder !== operation.id) {
+      throw new Error(`Assertion: ${operation.id} would take a lock that ${lock.state.holder} holds (I12).`);
+    }
+    writes.push({
+      stream: lock.stream,
+      expectedVersion: lock.version,
+      events: [],
+      state: after as unknown as Json,
+    });
+  }
+  return { operation, writes };
+}
+
+/** Who is next in the lines of the locks that a step has freed. */
+export function nextInLine(before: LockRecords, operation: Operation): readonly string[] {
+  return before.flatMap((lock) => {
+    const after = lockAfter(lock.state, operation);
+    const first = after.line[0];
+    return after.holder === null && first !== undefined ? [first] : [];
+  });
+}
+
+export type ChangeParts = Omit<Change, 'tenant' | 'at' | 'writes'>;

@@ -1,0 +1,124 @@
+// Which run a call belongs to, and when that run began: given by the orchestrator, or weak (D2, "run").
+
+import type { RunReference } from '../core/operation.ts';
+import type { Json, Requirement, Store, StreamWrite } from '../store/port.ts';
+
+export interface GivenRun {
+  readonly id: string;
+  readonly step?: string;
+  readonly single?: boolean;
+  /** Declared by the orchestrator; 0 when absent. */
+  readonly occurrence?: number;
+}
+
+/** A run as the next commit needs it. */
+export interface ResolvedRun {
+  readonly reference: RunReference;
+  /** When its row was first committed: what intent keys are led by. */
+  readonly beganAt: number;
+  /** The run's first row, when this call is its first. */
+  readonly write?: StreamWrite;
+  /** Weak runs roll over: the commit must still see the generation that the key was made from. */
+  readonly requires?: Requirement;
+  /** The weak run before this one, which counts as the same. */
+  readonly previous?: { readonly reference: RunReference; readonly beganAt: number };
+}
+
+interface RunState {
+  readonly beganAt: number;
+  /** Weak runs only. */
+  readonly generation?: number;
+  readonly previousBeganAt?: number;
+}
+
+const WEAK_RUN_MS = 24 * 3_600_000;
+
+/** Given runs never change once committed, so they are remembered; weak runs are read again when stale. */
+export class Runs {
+  readonly #store: Store;
+  readonly #tenant: string;
+  readonly #known = new Map<string, { readonly version: number; readonly state: RunState }>();
+
+  constructor(store: Store, tenant: string) {
+    this.#store = store;
+    this.#tenant = tenant;
+  }
+
+  async resolve(
+    given: GivenRun | undefined,
+    principal: string,
+    destination: string,
+    at: number,
+  ): Promise<ResolvedRun> {
+    return given === undefined ? this.#weak(principal, destination, at) : this.#given(given, at);
+  }
+
+  /** After a stale commit: what is remembered may be old. */
+  forget(run: ResolvedRun): void {
+    const stream = run.write?.stream ?? run.requires?.stream ?? `run:${run.reference.id}`;
+    this.#known.delete(stream);
+  }
+
+  async #given(given: GivenRun, at: number): Promise<ResolvedRun> {
+    const stream = `run:${given.id}`;
+    const reference: RunReference = {
+      id: given.id,
+      weak: false,
+      ...(given.step === undefined ? {} : { step: given.step }),
+      ...(given.single === undefined ? {} : { single: given.single }),
+    };
+    const known = await this.#read(stream);
+    if (known !== undefined) return { reference, beganAt: known.state.beganAt };
+    return { reference, beganAt: at, write: firstRow(stream, 0, { beganAt: at }) };
+  }
+
+  async #weak(principal: string, destination: string, at: number): Promise<ResolvedRun> {
+    const name = `weak/${principal}/${destination}`;
+    const stream = `run:${name}`;
+    const known = await this.#read(stream);
+    if (known === undefined) {
+      const state: RunState = { beganAt: at, generation: 1 };
+      return { reference: weakReference(name, 1), beganAt: at, write: firstRow(stream, 0, state) };
+    }
+    const { state, version } = known;
+    const generation = state.generation ?? 1;
+    if (at - state.beganAt >= WEAK_RUN_MS) {
+      const rolled: RunState = { beganAt: at, generation: generation + 1, previousBeganAt: state.beganAt };
+      return {
+        reference: weakReference(name, generation + 1),
+        beganAt: at,
+        write: firstRow(stream, version, rolled),
+        previous: { reference: weakReference(name, generation), beganAt: state.beganAt },
+      };
+    }
+    return {
+      reference: weakReference(name, generation),
+      beganAt: state.beganAt,
+      requires: { stream, version },
+      ...(state.previousBeganAt === undefined
+        ? {}
+        : { previous: { reference: weakReference(name, generation - 1), beganAt: state.previousBeganAt } }),
+    };
+  }
+
+  async #read(stream: string): Promise<{ readonly version: number; readonly state: RunState } | undefined> {
+    const remembered = this.#known.get(stream);
+    if (remembered !== undefined) return remembered;
+    const [record] = await this.#store.read(this.#tenant, [stream]);
+    if (record === undefined) return undefined;
+    const read = { version: record.version, state: record.state as unknown as RunState };
+    if (this.#known.size >= RUNS_REMEMBERED_MAX) this.#known.clear();
+    this.#known.set(stream, read);
+    return read;
+  }
+}
+
+const RUNS_REMEMBERED_MAX = 10_000;
+
+function weakReference(name: string, generation: number): RunReference {
+  return { id: `${name}/${generation}`, weak: true };
+}
+
+function firstRow(stream: string, expectedVersion: number, state: RunState): StreamWrite {
+  return { stream, expectedVersion, events: [], state: state as unknown as Json };
+}

@@ -1,0 +1,68 @@
+// One step of one operation: decide, store by compare-and-append, tell those who wait. Everything that changes
+// an operation after its proposal goes through here.
+
+import { type Command, decide, type RefusalCode } from '../core/decide.ts';
+import type { Operation } from '../core/operation.ts';
+import type { ContentDocument, StreamWrite } from '../store/port.ts';
+import type { EngineContext } from './context.ts';
+import {
+  type LockRecords,
+  nextInLine,
+  type OperationRecord,
+  readLocks,
+  readOperation,
+  writesOf,
+} from './records.ts';
+
+export type StepResult =
+  | { readonly stored: true; readonly record: OperationRecord; readonly freed: readonly string[] }
+  | { readonly stored: false; readonly refusal: RefusalCode; readonly record: OperationRecord };
+
+export interface Step {
+  readonly id: string;
+  /** The state to start from, when the caller has it; it is read when absent or no longer the present one. */
+  readonly from?: OperationRecord | undefined;
+  /** Built anew for each state that it is decided on, with the locks as they are then. */
+  readonly command: (operation: Operation, locks: LockRecords) => Command;
+  readonly documents?: readonly ContentDocument[];
+  /** Other streams that change in the same commit. */
+  readonly beside?: () => Promise<readonly StreamWrite[]>;
+}
+
+/** A stream that changes under us this often is changed by something else than workers of ours. */
+const TRIES_MAX = 50;
+
+/** @throws {StoreFault} as the store gives it; nothing was decided for the caller then. */
+export async function takeStep(context: EngineContext, step: Step): Promise<StepResult> {
+  const { store, tenant, environment } = context;
+  let from = step.from;
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    from ??= await readOperation(store, tenant, step.id);
+    if (from === undefined) throw new Error(`Assertion: operation ${step.id} is not in the ledger.`);
+    const at = environment.now();
+    const locks = await readLocks(store, tenant, from.operation.target?.locks);
+    const decision = decide(from.operation, step.command(from.operation, locks), at);
+    if (decision.events === undefined) return { stored: false, refusal: decision.refusal, record: from };
+    const { operation, writes } = writesOf({
+      before: from,
+      events: decision.events,
+      locks,
+      worker: context.worker,
+    });
+    const [result] = await store.commit([
+      {
+        tenant,
+        at,
+        writes: step.beside === undefined ? writes : [...writes, ...(await step.beside())],
+        ...(step.documents === undefined ? {} : { documents: step.documents }),
+      },
+    ]);
+    if (result?.outcome === 'stored') {
+      const record: OperationRecord = { version: from.version + 1, operation };
+      context.waiters.publish(record);
+      return { stored: true, record, freed: nextInLine(locks, operation) };
+    }
+    from = undefined;
+  }
+  throw new Error(`Assertion: operation ${step.id} changed ${TRIES_MAX} times under one step.`);
+}

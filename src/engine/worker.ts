@@ -1,0 +1,171 @@
+// The loop of one process: finds work that is due for its destinations, takes over from workers that are gone,
+// lets reviews lapse, and hears of commits that other processes made.
+
+import { StoreFault } from '../store/port.ts';
+import type { EngineContext } from './context.ts';
+import type { Presence } from './presence.ts';
+import { NEVER_DUE, type OperationRecord, readOperation } from './records.ts';
+import { describe, type Sender } from './sender.ts';
+import { takeStep } from './steps.ts';
+
+const TICK_MS = 100;
+/** Open work is looked at this often even when nobody has committed: its time may have come. */
+const SCAN_MS = 1_000;
+const PAGE = 200;
+
+export class Worker {
+  readonly #context: EngineContext;
+  readonly #sender: Sender;
+  readonly #presence: Presence;
+  readonly #nudged = new Set<string>();
+  readonly #reconnectAt = new Map<string, number>();
+  #cancelTick: (() => void) | undefined;
+  #foreignCommits = -1;
+  #scanAt = 0;
+  #beatAt = 0;
+  #running: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(context: EngineContext, sender: Sender, presence: Presence) {
+    this.#context = context;
+    this.#sender = sender;
+    this.#presence = presence;
+    sender.onFreed = (operations) => {
+      for (const operation of operations) this.nudge(operation);
+    };
+  }
+
+  start(): void {
+    this.#schedule(0);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelTick?.();
+    await this.#running;
+  }
+
+  /** An operation may have become sendable: it is looked at in the next turn. */
+  nudge(operation: string): void {
+    this.#nudged.add(operation);
+    this.#schedule(0);
+  }
+
+  #schedule(ms: number): void {
+    if (this.#closed) return;
+    this.#cancelTick?.();
+    this.#cancelTick = this.#context.environment.after(ms, () => {
+      this.#running ??= this.#tick().finally(() => {
+        this.#running = undefined;
+        this.#schedule(this.#nudged.size > 0 ? 0 : TICK_MS);
+      });
+    });
+  }
+
+  async #tick(): Promise<void> {
+    try {
+      await this.#beatWhileCarrying();
+      for (const id of [...this.#nudged]) {
+        this.#nudged.delete(id);
+        await this.#look(id);
+      }
+      const foreign = await this.#context.store.foreignCommits();
+      const now = this.#context.environment.monotonic();
+      if (foreign === this.#foreignCommits && now < this.#scanAt) return;
+      if (foreign !== this.#foreignCommits) await this.#tellWaiters();
+      this.#foreignCommits = foreign;
+      this.#scanAt = now + SCAN_MS;
+      await this.#scan();
+    } catch (cause) {
+      const known = cause instanceof StoreFault ? cause.message : describe(cause);
+      this.#context.report(`Open work could not be looked at; it is looked at again: ${known}`);
+    }
+  }
+
+  async #beatWhileCarrying(): Promise<void> {
+    const { environment, settings } = this.#context;
+    const now = environment.monotonic();
+    if (this.#sender.carried.size === 0 || now < this.#beatAt) return;
+    this.#beatAt = now + settings.leaseMs / 5;
+    await this.#presence.beat();
+  }
+
+  /** Another process may have decided or settled what callers here wait for. */
+  async #tellWaiters(): Promise<void> {
+    const { store, tenant, waiters } = this.#context;
+    for (const id of [...waiters.operations]) {
+      if (this.#sender.carried.has(id)) continue;
+      const record = await readOperation(store, tenant, id);
+      if (record !== undefined) waiters.publish(record);
+    }
+  }
+
+  async #scan(): Promise<void> {
+    const { destinations, environment, store, tenant } = this.#context;
+    if (destinations.size === 0) return;
+    let after: string | undefined;
+    for (;;) {
+      const rows = await store.live({
+        tenant,
+        queues: [...destinations.keys()],
+        dueBy: Math.min(environment.now(), NEVER_DUE - 1),
+        limit: PAGE,
+        ...(after === undefined ? {} : { after }),
+      });
+      for (const row of rows) {
+        if (!this.#closed) await this.#look(row.stream.slice(3));
+      }
+      after = rows.at(-1)?.order;
+      if (rows.length < PAGE || this.#closed) return;
+    }
+  }
+
+  async #look(id: string): Promise<void> {
+    if (this.#sender.carried.has(id) || this.#closed) return;
+    const { environment, store, tenant, worker } = this.#context;
+    const record = await readOperation(store, tenant, id);
+    if (record === undefined || !this.#context.destinations.has(record.operation.destination)) return;
+    const { operation } = record;
+    switch (operation.stage) {
+      case 'awaiting_approval':
+        if (environment.now() > (operation.review?.expiresAt ?? NEVER_DUE)) {
+          await takeStep(this.#context, { id, from: record, command: () => ({ type: 'lapse_review' }) });
+        }
+        return;
+      case 'ready':
+        if (this.#mayTry(operation.destination)) this.#carryOn(record);
+        return;
+      case 'sending':
+      case 'checking': {
+        const holder = operation.attempts.at(-1)?.worker;
+        if (holder === worker) {
+          if (operation.stage === 'sending') await this.#sender.reclaim(record);
+          else this.#carryOn(record);
+        } else if (holder === undefined || (await this.#presence.isGone(holder))) {
+          await this.#sender.takeOver(record);
+        }
+        return;
+      }
+      default:
+        return;
+    }
+  }
+
+  /** Not awaited: one slow destination must not hold up the others. */
+  #carryOn(record: OperationRecord): void {
+    this.#sender.carryOn(record).catch((cause: unknown) => {
+      this.#context.report(`Operation ${record.operation.id} could not be carried on: ${describe(cause)}`);
+    });
+  }
+
+  /** A destination that is down is asked once in a while, not once for every operation that waits for it. */
+  #mayTry(name: string): boolean {
+    const destination = this.#context.destinations.get(name);
+    if (destination === undefined) return false;
+    if (destination.isConnected()) return true;
+    const now = this.#context.environment.monotonic();
+    if (now < (this.#reconnectAt.get(name) ?? 0)) return false;
+    this.#reconnectAt.set(name, now + SCAN_MS);
+    return true;
+  }
+}

@@ -1,0 +1,101 @@
+// What a change must be before any adapter looks at it: a change that breaks these is a bug of the caller.
+
+import assert from 'node:assert/strict';
+import type { Change, StreamId } from './port.ts';
+
+export const WRITES_MAX = 16;
+
+const CLAIM_KEY = /^[0-9a-f]{40}$/;
+const CONTENT_DIGEST = /^sha256:[0-9a-f]{64}$/;
+const STREAM_ID = /^[a-z][a-z_]*:./u;
+/** Orders are compared by several engines and by programs; plain ASCII sorts the same in all of them. */
+const ORDER = /^[\x20-\x7e]+$/;
+/**
+ * NUL ends a text in one of the drivers, and a lone surrogate cannot be written as UTF-8: either would let two
+ * different names, of tenants even, become one row.
+ */
+const UNSTORABLE = /[\0\p{Surrogate}]/u;
+
+/** @throws {AssertionError} naming what is wrong. Nothing of the change was stored. */
+export function assertChange(change: Change): void {
+  const { tenant, writes, claims = [], requires = [], documents = [], crossRun = [] } = change;
+  assertName('tenant', tenant);
+  assert(
+    writes.length <= WRITES_MAX,
+    `A change has at most ${WRITES_MAX} writes; this one has ${writes.length}.`,
+  );
+  assert(
+    writes.length + claims.length + documents.length > 0,
+    'A change has at least one write, claim or document; this one has none.',
+  );
+  assertWhole('at', change.at);
+
+  const written = new Set<StreamId>();
+  for (const write of writes) {
+    assertStream(write.stream);
+    assert(!written.has(write.stream), `A change writes a stream once; it writes ${write.stream} twice.`);
+    written.add(write.stream);
+    assertWhole('expectedVersion', write.expectedVersion);
+    assert(write.state !== undefined, `The state of ${write.stream} is missing.`);
+    if (write.live) {
+      const { queue, stage, worker, order, dueAt } = write.live;
+      for (const [what, name] of Object.entries({ queue, stage, worker: worker ?? '-' }))
+        assertName(what, name);
+      assert(ORDER.test(order), `order is printable ASCII; '${order}' is not.`);
+      assertWhole('dueAt', dueAt);
+    }
+  }
+  for (const requirement of requires) {
+    assertStream(requirement.stream);
+    assertWhole('version', requirement.version);
+  }
+  const claimed = new Set<string>();
+  for (const claim of claims) {
+    assertKey(claim.key);
+    assertWhole('sequence', claim.sequence);
+    assertStream(claim.holder);
+    const name = `${claim.key}/${claim.sequence}`;
+    assert(!claimed.has(name), `A change takes a claim once; it takes ${name} twice.`);
+    claimed.add(name);
+  }
+  for (const document of documents) {
+    assertDigest(document.digest);
+    assertName('label', document.label);
+    assertStream(document.owner);
+  }
+  for (const entry of crossRun) {
+    assertKey(entry.key);
+    assertStream(entry.stream);
+  }
+}
+
+export function assertStream(stream: StreamId): void {
+  assert(
+    STREAM_ID.test(stream) && !UNSTORABLE.test(stream),
+    `A stream is named 'kind:id'; '${stream}' is not, or holds a character that cannot be stored.`,
+  );
+}
+
+export function assertKey(key: string): void {
+  assert(CLAIM_KEY.test(key), `A key is 20 bytes as 40 lower-case hexadecimal digits; '${key}' is not.`);
+}
+
+export function assertDigest(digest: string): void {
+  assert(CONTENT_DIGEST.test(digest), `A digest is 'sha256:' and 64 hexadecimal digits; '${digest}' is not.`);
+}
+
+export function assertName(what: string, name: string): void {
+  assert(
+    name !== '' && !UNSTORABLE.test(name),
+    `${what} is empty or holds a character that cannot be stored.`,
+  );
+}
+
+/** A limit of rows to read: the readings are paged, so one is always meant. */
+export function assertLimit(limit: number): void {
+  assert(Number.isSafeInteger(limit) && limit > 0, `limit is a whole number of rows above 0, not ${limit}.`);
+}
+
+function assertWhole(what: string, value: number): void {
+  assert(Number.isSafeInteger(value) && value >= 0, `${what} is a whole number from 0, not ${value}.`);
+}

@@ -1,0 +1,169 @@
+// The readings of the embedded store: each one snapshot, each by an index.
+
+import type {
+  Claim,
+  ContentDocument,
+  CrossRunEntry,
+  DocumentReference,
+  Json,
+  LiveQuery,
+  LiveRow,
+  StoredEvent,
+  StreamId,
+  StreamQuery,
+  StreamRecord,
+} from '../port.ts';
+import type { SqliteConnection, SqliteStatement, SqliteValue } from './driver.ts';
+import { prepareRows, type Statements } from './statements.ts';
+import { digestToBytes, keyToBytes } from './write-change.ts';
+
+export function readStreams(
+  statements: Statements,
+  tenant: number,
+  streams: readonly StreamId[],
+): readonly (StreamRecord | undefined)[] {
+  return streams.map((stream) => {
+    const row = statements.readStream.get(tenant, stream) as readonly [number, string] | undefined;
+    return row === undefined ? undefined : { stream, version: row[0], state: JSON.parse(row[1]) as Json };
+  });
+}
+
+export function readLatestClaims(
+  statements: Statements,
+  tenant: number,
+  keys: readonly string[],
+): readonly (Claim | undefined)[] {
+  return keys.map((key) => {
+    const row = statements.latestClaim.get(tenant, keyToBytes(key)) as readonly [number, string] | undefined;
+    return row === undefined ? undefined : { key, sequence: row[0], holder: row[1] };
+  });
+}
+
+export function readCrossRun(
+  statements: Statements,
+  tenant: number,
+  keys: readonly string[],
+  limit: number,
+): readonly CrossRunEntry[] {
+  const entries: CrossRunEntry[] = [];
+  for (const key of keys) {
+    const rows = statements.listCrossRun.all(tenant, keyToBytes(key), limit - entries.length);
+    for (const [stream] of rows as readonly [string][]) entries.push({ key, stream });
+    if (entries.length >= limit) break;
+  }
+  return entries;
+}
+
+export function readHistory(
+  statements: Statements,
+  tenant: number,
+  stream: StreamId,
+): readonly StoredEvent[] {
+  const found = statements.findStream.get(tenant, stream) as readonly [number, number] | undefined;
+  if (found === undefined) return [];
+  const rows = statements.readHistory.all(found[0]) as readonly [number, number, string][];
+  return rows.flatMap(([version, recordedAt, text]) =>
+    (JSON.parse(text) as readonly Json[]).map((event) => ({ stream, version, recordedAt, event })),
+  );
+}
+
+export function listStreams(
+  statements: Statements,
+  tenant: number,
+  query: StreamQuery,
+): readonly StreamRecord[] {
+  // ';' follows ':', so that these two bound every id of the kind.
+  const first = `${query.kind}:`;
+  const end = `${query.kind};`;
+  const rows = query.newest
+    ? statements.listNewestStreams.all(tenant, first, query.after ?? end, query.limit)
+    : statements.listStreams.all(tenant, query.after ?? first, end, query.limit);
+  return (rows as readonly [string, number, string][]).map(([stream, version, state]) => ({
+    stream,
+    version,
+    state: JSON.parse(state) as Json,
+  }));
+}
+
+export function readDocuments(
+  statements: Statements,
+  tenant: number,
+  references: readonly DocumentReference[],
+): readonly (ContentDocument | undefined)[] {
+  return references.map(({ owner, digest }) => {
+    const found = statements.findStream.get(tenant, owner) as readonly [number, number] | undefined;
+    if (found === undefined) return undefined;
+    const row = statements.readContent.get(found[0], digestToBytes(digest)) as
+      | readonly [string, Uint8Array, Uint8Array]
+      | undefined;
+    return row === undefined ? undefined : { digest, label: row[0], owner, salt: row[1], bytes: row[2] };
+  });
+}
+
+type LiveColumns = readonly [string, string, string, number, string | null, string];
+
+/**
+ * The statement for one form of query, of one queue at most: with a list of queues SQLite would gather all
+ * rows of all of them and sort, where one queue's rows come from the index in their order.
+ */
+export function liveStatementText(query: LiveQuery, hasQueue: boolean): string {
+  const conditions = ['live.tenant = ?'];
+  if (hasQueue) conditions.push('live.queue = ?');
+  if (query.stages !== undefined) conditions.push('live.stage IN (SELECT value FROM json_each(?))');
+  if (query.dueBy !== undefined) conditions.push('live.due_at <= ?');
+  if (query.worker !== undefined) conditions.push('live.worker = ?');
+  if (query.after !== undefined) conditions.push('live.order_key > ?');
+  const order = query.dueBy === undefined ? 'live.order_key' : 'live.due_at, live.order_key';
+  return `SELECT stream.name, live.queue, live.stage, live.due_at, live.worker, live.order_key
+    FROM live JOIN stream ON stream.id = live.stream
+    WHERE ${conditions.join(' AND ')} ORDER BY ${order} LIMIT ?`;
+}
+
+/** Live work. Statements are prepared per form of query, of which there are at most 32. */
+export class LiveReadings {
+  readonly #connection: SqliteConnection;
+  readonly #statements = new Map<string, SqliteStatement>();
+
+  constructor(connection: SqliteConnection) {
+    this.#connection = connection;
+  }
+
+  read(tenant: number, query: LiveQuery): readonly LiveRow[] {
+    const queues = query.queues === undefined ? [undefined] : [...new Set(query.queues)];
+    const rows = queues.flatMap((queue) => this.#readQueue(tenant, query, queue));
+    if (queues.length > 1) rows.sort(query.dueBy === undefined ? byOrder : byDueTime);
+    return rows.slice(0, query.limit);
+  }
+
+  #readQueue(tenant: number, query: LiveQuery, queue: string | undefined): LiveRow[] {
+    const text = liveStatementText(query, queue !== undefined);
+    let statement = this.#statements.get(text);
+    if (statement === undefined) {
+      statement = prepareRows(this.#connection, text);
+      this.#statements.set(text, statement);
+    }
+    const values: SqliteValue[] = [tenant];
+    if (queue !== undefined) values.push(queue);
+    if (query.stages !== undefined) values.push(JSON.stringify(query.stages));
+    if (query.dueBy !== undefined) values.push(query.dueBy);
+    if (query.worker !== undefined) values.push(query.worker);
+    if (query.after !== undefined) values.push(query.after);
+    const rows = statement.all(...values, query.limit) as LiveColumns[];
+    return rows.map(([stream, name, stage, dueAt, worker, order]) => ({
+      stream,
+      queue: name,
+      stage,
+      dueAt,
+      worker,
+      order,
+    }));
+  }
+}
+
+function byOrder(a: LiveRow, b: LiveRow): number {
+  return a.order < b.order ? -1 : a.order > b.order ? 1 : 0;
+}
+
+function byDueTime(a: LiveRow, b: LiveRow): number {
+  return a.dueAt - b.dueAt || byOrder(a, b);
+}

@@ -1,0 +1,146 @@
+// The tables of the embedded store, and the check that a file holds a version of them that this code may use.
+//
+// One integer leads every key that a name leads elsewhere: a tenant's number (its bucket in the high bits, see
+// tenants.ts), or a stream's number, which belongs to one tenant. Rows are therefore small, and everything
+// that one operation writes lies on the pages that its neighbours in time have just written: in WAL mode the
+// cost of a commit is the number of different pages it touches. The claim and cross-run keys alone are random,
+// within their hour.
+
+import { StoreFault } from '../port.ts';
+import type { SqliteConnection } from './driver.ts';
+
+/** Counts up with every change of the tables. */
+export const SCHEMA_VERSION = 1;
+
+const TABLES = `
+CREATE TABLE meta (
+  name  TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tenant (
+  id   INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- One history's present state. AUTOINCREMENT, so that a number that a claim still holds is never given again.
+CREATE TABLE stream (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  tenant  INTEGER NOT NULL,
+  name    TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  state   TEXT NOT NULL,
+  UNIQUE (tenant, name)
+) STRICT;
+
+-- Append-only: one row per commit of a stream, holding its events as a JSON array, in order of commit.
+CREATE TABLE event (
+  id          INTEGER PRIMARY KEY,
+  stream      INTEGER NOT NULL REFERENCES stream (id),
+  version     INTEGER NOT NULL,
+  recorded_at INTEGER NOT NULL,
+  events      TEXT NOT NULL,
+  UNIQUE (stream, version)
+) STRICT;
+
+CREATE TRIGGER event_is_append_only BEFORE UPDATE ON event
+BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+
+-- Work that is open; a row leaves when its work is settled.
+CREATE TABLE live (
+  stream    INTEGER PRIMARY KEY REFERENCES stream (id),
+  tenant    INTEGER NOT NULL,
+  queue     TEXT NOT NULL,
+  stage     TEXT NOT NULL,
+  due_at    INTEGER NOT NULL,
+  worker    TEXT,
+  order_key TEXT NOT NULL
+) STRICT;
+CREATE INDEX live_by_queue ON live (tenant, queue, due_at, order_key);
+CREATE INDEX live_by_order ON live (tenant, order_key);
+CREATE INDEX live_by_worker ON live (tenant, worker) WHERE worker IS NOT NULL;
+
+-- Never released. The holder is a stream's number; no index leads from streams to claims, hence no REFERENCES.
+CREATE TABLE claim (
+  tenant   INTEGER NOT NULL,
+  key      BLOB NOT NULL,
+  sequence INTEGER NOT NULL,
+  holder   INTEGER NOT NULL,
+  PRIMARY KEY (tenant, key, sequence)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER claim_is_never_passed_on BEFORE UPDATE ON claim
+BEGIN SELECT RAISE(ABORT, 'claims are never passed on'); END;
+
+CREATE TABLE content (
+  id     INTEGER PRIMARY KEY,
+  owner  INTEGER NOT NULL REFERENCES stream (id),
+  digest BLOB NOT NULL,
+  label  TEXT NOT NULL,
+  salt   BLOB NOT NULL,
+  bytes  BLOB NOT NULL,
+  UNIQUE (owner, digest)
+) STRICT;
+
+CREATE TABLE cross_run (
+  tenant INTEGER NOT NULL,
+  key    BLOB NOT NULL,
+  stream INTEGER NOT NULL,
+  PRIMARY KEY (tenant, key, stream)
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO meta (name, value) VALUES
+  ('schema', '${SCHEMA_VERSION}'),
+  -- The lowest schema version that code must know to use this file; it rises only with a breaking change.
+  ('schema_needed', '${SCHEMA_VERSION}');
+`;
+
+/**
+ * Creates the tables where there are none. Safe with several processes at once: the look and the creation are
+ * one transaction under the write lock. Throws SQLite's own error when the lock is not to be had, so that the
+ * caller tries again.
+ * @throws {StoreFault} `ERR_STORE_VERSION` for a file that needs newer code, `ERR_STORE_UNAVAILABLE` for a
+ *   database of another program.
+ */
+export function ensureSchema(connection: SqliteConnection, file: string): void {
+  if (readSchemaNeeded(connection, file) === undefined) {
+    connection.exec('BEGIN IMMEDIATE');
+    try {
+      if (readSchemaNeeded(connection, file) === undefined) connection.exec(TABLES);
+      connection.exec('COMMIT');
+    } catch (error) {
+      if (connection.isTransaction) connection.exec('ROLLBACK');
+      throw error;
+    }
+  }
+}
+
+function readSchemaNeeded(connection: SqliteConnection, file: string): number | undefined {
+  const tables = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as {
+    readonly name: string;
+  }[];
+  if (tables.length === 0) return undefined;
+
+  const meta = tables.some((table) => table.name === 'meta')
+    ? (connection.prepare("SELECT value FROM meta WHERE name = 'schema_needed'").get() as
+        | { readonly value: string }
+        | undefined)
+    : undefined;
+  if (meta === undefined) {
+    throw new StoreFault(
+      'ERR_STORE_UNAVAILABLE',
+      `The file ${file} was not opened: it is a database of another program. Name another file for the store.`,
+      { fate: 'not_stored' },
+    );
+  }
+  const needed = Number(meta.value);
+  if (needed > SCHEMA_VERSION) {
+    throw new StoreFault(
+      'ERR_STORE_VERSION',
+      `The store at ${file} was not opened: it was written by a newer Counterfoil (it needs schema ${needed}; ` +
+        `this one knows ${SCHEMA_VERSION}). Use the newer Counterfoil with it.`,
+      { fate: 'not_stored' },
+    );
+  }
+  return needed;
+}
