@@ -3,13 +3,18 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import type { Reached } from './core/stopping-points.ts';
+import { openStdioUpstream } from './destination/mcp/stdio-upstream.ts';
 import type { Destination } from './destination/port.ts';
 import type { EngineContext, FactsSource, LedgerSettings } from './engine/context.ts';
 import { type Environment, systemEnvironment } from './engine/environment.ts';
 import { Ledger } from './engine/ledger.ts';
 import { DEFAULT_SETTINGS } from './engine/settings.ts';
 import { Waiters } from './engine/waiters.ts';
+import { StdioGateway } from './gateway/stdio-gateway.ts';
+import { type GatewayRules, ServerFacts } from './gateway/tool-facts.ts';
+import { GuardedServer } from './gateway/upstream.ts';
 import { type Store, StoreFault } from './store/port.ts';
 import { ReopeningStore } from './store/reopening-store.ts';
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts';
@@ -61,7 +66,8 @@ export async function composeLedger(parts: LedgerParts): Promise<Ledger> {
     report: parts.report ?? (() => {}),
   };
   const ledger = new Ledger(context);
-  await ledger.start();
+  // A process without destinations decides and reads; there is no work that it could go on with.
+  if (context.destinations.size > 0) await ledger.start();
   return ledger;
 }
 
@@ -144,10 +150,79 @@ async function readOrMakeKey(directory: string, file: string): Promise<Uint8Arra
 async function readKey(file: string): Promise<Uint8Array | undefined> {
   try {
     const bytes = await readFile(file);
-    if (bytes.length !== KEY_BYTES) throw new Error(`${file} holds ${bytes.length} bytes in place of ${KEY_BYTES}`);
+    if (bytes.length !== KEY_BYTES)
+      throw new Error(`${file} holds ${bytes.length} bytes in place of ${KEY_BYTES}`);
     return bytes;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw cause;
   }
+}
+
+// ── The gateway in front of one server over stdio ──────────────────────────────────────────────────────────
+
+export interface StdioGatewayParts {
+  readonly data: string;
+  readonly destination: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly rules: GatewayRules;
+  readonly settings: Partial<LedgerSettings>;
+  readonly requester: string;
+  readonly run: string | undefined;
+  readonly where: string;
+  readonly input: Readable;
+  readonly output: Writable;
+  readonly report: (message: string) => void;
+  readonly reached: Reached;
+  readonly version: string;
+}
+
+export interface RunningGateway {
+  /** Resolves when the client has closed its end. */
+  serve(): Promise<void>;
+  /** What is out is waited for and recorded; `aborts`: it is recorded as unknown, without waiting. */
+  close(options: { readonly aborts: boolean }): Promise<void>;
+}
+
+export async function composeStdioGateway(parts: StdioGatewayParts): Promise<RunningGateway> {
+  const upstream = openStdioUpstream({
+    name: parts.destination,
+    command: parts.command,
+    args: parts.args,
+    clientVersion: parts.version,
+  });
+  const server = new GuardedServer(upstream);
+  const facts = new ServerFacts(parts.destination, parts.rules, server.tools);
+  server.setFacts(facts);
+  const ledger = await composeLedger({
+    data: parts.data,
+    destinations: [server],
+    factsFor: (destination, tool, args) => facts.for(destination, tool, args),
+    settings: parts.settings,
+    reached: parts.reached,
+    report: parts.report,
+    toleratesClosedStore: true,
+  });
+  const { requester, run, where, input, output, report, reached } = parts;
+  const gateway = new StdioGateway({
+    ledger,
+    upstream,
+    server,
+    facts,
+    requester,
+    run,
+    where,
+    input,
+    output,
+    report,
+    reached,
+  });
+  return {
+    serve: () => gateway.serve(),
+    async close({ aborts }) {
+      if (aborts) await server.close();
+      await ledger.close();
+    },
+  };
 }

@@ -242,7 +242,7 @@ function missingOperation(setup: Setup, declaration: ToolDeclaration): string | 
   const [contractId, operationId] = splitName(declaration.contract_operation);
   const contract = setup.contracts.find(({ value }) => value.id === contractId)?.value;
   if (contract === undefined)
-    return `${declaration.contract_operation}, and the contract ${contractId}, ${loadedContracts(setup)}`;
+    return `${declaration.contract_operation}, of the contract ${contractId}, ${loadedContracts(setup)}`;
   return contract.operations.some(({ id }) => id === operationId)
     ? undefined
     : noSuchOperation(contract, operationId);
@@ -256,8 +256,8 @@ function loadedContracts({ contracts }: Setup): string {
 function noSuchOperation(contract: Contract, operation: string): string {
   const ids = contract.operations.map(({ id }) => id);
   const near = closest(operation, ids);
-  const hint = near === undefined ? `it has ${listed(ids)}` : `did you mean ${near}`;
-  return `the operation ${operation}, which the contract ${contract.id} does not have; ${hint}`;
+  const hint = near === undefined ? `it has ${listed(ids)}` : `did you mean ${near}?`;
+  return `the operation ${operation}, which the contract ${contract.id} does not have (${hint})`;
 }
 
 function checkResumeWindow(setup: Setup, config: GatewayConfig): readonly Finding[] {

@@ -70,10 +70,10 @@ const KEPT_MAX = 4096;
 const NOTHING = {};
 const keptBySource = new WeakMap<object, WeakMap<object, WeakMap<object, Map<string, ToolFacts>>>>();
 
-function keptFacts({ contracts, binding = NOTHING, config = NOTHING }: FactsQuery): Map<string, ToolFacts> {
+function keptFacts({ contracts, binding, config }: FactsQuery): Map<string, ToolFacts> {
   const byBinding = getOrAdd(keptBySource, contracts, () => new WeakMap());
-  const byConfig = getOrAdd(byBinding, binding, () => new WeakMap());
-  return getOrAdd(byConfig, config, () => new Map());
+  const byConfig = getOrAdd(byBinding, binding ?? NOTHING, () => new WeakMap());
+  return getOrAdd(byConfig, config ?? NOTHING, () => new Map());
 }
 
 function getOrAdd<Value>(map: WeakMap<object, Value>, key: object, make: () => Value): Value {
@@ -132,6 +132,8 @@ function boundOperation(
   row: BindingRow | undefined,
   declaration: ToolDeclaration | undefined,
 ): BoundOperation | undefined {
+  // A configuration names the write that a tool is; calls that its binding knows as reads stay what they are.
+  if (row?.class === 'read' && declaration?.class === undefined) return undefined;
   const named = declaration?.contract_operation;
   if (named === undefined && (row?.operation === undefined || binding === undefined)) return undefined;
   const [contractId, operationId] =

@@ -38,7 +38,8 @@ function compiled(name: SchemaName): ValidateFunction {
 
 function findingsOf(errors: readonly ErrorObject[], root: JsonValue): readonly Finding[] {
   const findings = errors
-    .filter((error) => !isBranch(error, errors))
+    // Of a key that does not fit, the fault within it is told.
+    .filter((error) => !isToldByAnother(error, errors) && error.keyword !== 'propertyNames')
     .map((error) => findingOf(error, pathOf(error.instancePath, root)));
   const sentences = new Set<string>();
   return findings.filter(({ path, sentence }) => {
@@ -47,15 +48,21 @@ function findingsOf(errors: readonly ErrorObject[], root: JsonValue): readonly F
   });
 }
 
-/** A fault of one branch of an alternative; the alternative itself tells it better. */
-function isBranch(error: ErrorObject, errors: readonly ErrorObject[]): boolean {
-  return errors.some(
-    (other) =>
-      (other.keyword === 'oneOf' || other.keyword === 'anyOf') &&
-      other !== error &&
-      error.schemaPath.startsWith(`${other.schemaPath}/`) &&
-      error.instancePath.startsWith(other.instancePath),
-  );
+/**
+ * A fault of one branch of an alternative, which the alternative itself tells better; and an alternative that fails
+ * beside a key that is not known, which was probably meant to be the one that is missing.
+ */
+function isToldByAnother(error: ErrorObject, errors: readonly ErrorObject[]): boolean {
+  return errors.some((other) => {
+    if (isAlternative(error)) {
+      return other.keyword === 'additionalProperties' && other.instancePath === error.instancePath;
+    }
+    return isAlternative(other) && error.schemaPath.startsWith(`${other.schemaPath}/`);
+  });
+}
+
+function isAlternative({ keyword }: ErrorObject): boolean {
+  return keyword === 'oneOf' || keyword === 'anyOf';
 }
 
 /** Indexes as numbers, so that they are told from keys. */
@@ -75,32 +82,37 @@ function pathOf(pointer: string, root: JsonValue): Path {
 function findingOf(error: ErrorObject, path: Path): Finding {
   const { params, parentSchema = {}, data } = error;
   const place = formatPath(path);
-  const description = typeof parentSchema.description === 'string' ? parentSchema.description : undefined;
+  const description = describe(parentSchema, error.message);
+  const { propertyName } = error;
+  if (propertyName !== undefined) {
+    const sentence = `${place} has the key ${shown(propertyName)}; allowed is ${description}.`;
+    return { path: [...path, propertyName], at: 'key', sentence };
+  }
   switch (error.keyword) {
     case 'additionalProperties': {
       const key = String(params.additionalProperty);
       return { path: [...path, key], at: 'key', sentence: unknownKey(key, path, parentSchema) };
     }
-    case 'propertyNames':
-      return {
-        path: [...path, String(params.propertyName)],
-        at: 'key',
-        sentence: `${place} has the key ${shown(params.propertyName)}, which does not fit.`,
-      };
     case 'required':
       return { path, sentence: `${shown(params.missingProperty)} is missing from ${place}.` };
     case 'enum':
       return { path, sentence: notAllowed(place, data, (params.allowedValues as unknown[]).map(String)) };
     case 'const':
       return { path, sentence: `${place} is ${shown(data)}; allowed is ${shown(params.allowedValue)}.` };
-    case 'type':
-      return {
-        path,
-        sentence: `${place} is ${kindOf(data)}; allowed is ${description ?? typeNames(params.type)}.`,
-      };
+    case 'type': {
+      // What is said about a map tells what it is for; that it should be one is what is missing here.
+      const allowed =
+        params.type === 'object' ? TYPE_NAMES.object : describe(parentSchema, typeNames(params.type));
+      return { path, sentence: `${place} is ${kindOf(data)}; allowed is ${allowed}.` };
+    }
     case 'minItems':
-    case 'minProperties':
-      return { path, sentence: `${place} is empty; allowed is ${description ?? 'at least one entry'}.` };
+    case 'minProperties': {
+      const allowed = describe(parentSchema, 'at least one entry');
+      return { path, sentence: `${place} is empty; allowed is ${allowed}.` };
+    }
+    case 'oneOf':
+    case 'anyOf':
+      return { path, sentence: `${place} has the wrong members; allowed is ${description}.` };
     case 'uniqueItems':
       return {
         path: [...path, Number(params.i)],
@@ -112,11 +124,13 @@ function findingOf(error: ErrorObject, path: Path): Finding {
       return { path, sentence: `${place} is ${shown(data)}; ${bound} ${params.limit} is allowed.` };
     }
     default:
-      return {
-        path,
-        sentence: `${place} is ${shown(data)}; allowed is ${description ?? error.message ?? 'something else'}.`,
-      };
+      return { path, sentence: `${place} is ${shown(data)}; allowed is ${description}.` };
   }
+}
+
+/** What our schemas say about a member completes "allowed is …". */
+function describe({ description }: Readonly<Record<string, unknown>>, otherwise = 'something else'): string {
+  return typeof description === 'string' ? description.trim() : otherwise;
 }
 
 function unknownKey(key: string, path: Path, parent: Record<string, unknown>): string {

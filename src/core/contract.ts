@@ -79,7 +79,10 @@ export interface Lookup {
   };
   /** A reply that says "there is none" (for look-ups that do not answer with a list). */
   readonly absent_when?: Signal;
-  readonly consistency: { readonly kind: 'read_after_write' | 'eventual' | 'unknown'; readonly settle?: string };
+  readonly consistency: {
+    readonly kind: 'read_after_write' | 'eventual' | 'unknown';
+    readonly settle?: string;
+  };
   readonly unique?: 'yes' | 'no' | 'unknown';
   readonly proves: {
     readonly present: 'applied' | 'applied_if_content_matches';
@@ -191,7 +194,9 @@ export function durationMs(text: string | undefined): number | undefined {
   const parts = text === undefined ? null : DURATION.exec(text);
   if (parts === null || text === 'P' || text?.endsWith('T')) return undefined;
   const [, days = '0', hours = '0', minutes = '0', seconds = '0'] = parts;
-  return ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60_000 + Math.round(Number(seconds) * 1000);
+  return (
+    ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60_000 + Math.round(Number(seconds) * 1000)
+  );
 }
 
 /** The product's floor where a contract is silent about late arrival (D7). */

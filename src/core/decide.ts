@@ -3,10 +3,11 @@
 import { authorityFor, judgeSending, type SendingConditions } from './authority.ts';
 import type { ToolFacts } from './contract.ts';
 import type { Evidence } from './evidence.ts';
-import { isAllowedPair } from './lifecycle.ts';
+import type { Effect } from './lifecycle.ts';
 import {
   type Attempt,
   assertNever,
+  attemptsOfRound,
   type ContentDigest,
   evolve,
   evolveAll,
@@ -69,7 +70,12 @@ export type Command =
       readonly decision: NonNullable<Review['decision']>;
     }
   | { readonly type: 'lapse_review' }
-  | { readonly type: 'reopen'; readonly by: 'caller' | string; readonly facts: ToolFacts; readonly newReview: NewReview }
+  | {
+      readonly type: 'reopen';
+      readonly by: 'caller' | string;
+      readonly facts: ToolFacts;
+      readonly newReview: NewReview;
+    }
   | { readonly type: 'state_finding'; readonly stated: StatedResolution }
   | { readonly type: 'order_again'; readonly by: string; readonly newReview: NewReview }
   | { readonly type: 'give_up'; readonly by: string }
@@ -133,7 +139,8 @@ export function decide(operation: Operation | undefined, command: Command, at: n
       if (operation.replays.includes(command.replay)) return { refusal: 'nothing_to_do' };
       return events({ type: 'replay_seen', at, replay: command.replay });
     case 'deliver':
-      if (operation.deliveredAt !== undefined || operation.stage !== 'closed') return { refusal: 'nothing_to_do' };
+      if (operation.deliveredAt !== undefined || operation.stage !== 'closed')
+        return { refusal: 'nothing_to_do' };
       return events({ type: 'delivered', at });
     default:
       return assertNever(command);
@@ -235,27 +242,40 @@ function recordEvidence(
     ...(record === undefined ? {} : { record }),
   };
   const after = evolve(operation, recorded);
-  return { events: [recorded, ...stageAfterEvidence(after, command, at)] };
+  return { events: [recorded, ...stageAfterEvidence(after, operation.effect, command, at)] };
 }
 
+/** Where an operation goes by what it is known to have done now; `before`: what was known of it. */
 function stageAfterEvidence(
   operation: Operation,
+  before: Effect,
   { facts, bounds }: { readonly facts: ToolFacts; readonly bounds: Bounds },
   at: number,
 ): readonly OperationEvent[] {
   const { effect, stage } = operation;
+  const isNews = effect !== before;
   if (effect === 'diverged') {
-    return stage === 'parked' ? [] : [{ type: 'parked', at, why: { code: 'contradiction' } }];
+    const isWithPerson = stage === 'parked' || stage === 'closed';
+    return isWithPerson && !isNews ? [] : [{ type: 'parked', at, why: { code: 'contradiction' } }];
   }
   if (operation.attempts.some((attempt) => attempt.open)) return [];
   if (stage === 'sending' || stage === 'checking') return [stageOf(operation, facts, bounds, at)];
   if (stage === 'closed') return [];
   const isKnown = effect === 'accepted' || effect === 'verified' || effect === 'error_reported';
   const isSettledWhileParked = stage === 'parked' && effect === 'rejected';
-  if (isKnown || isSettledWhileParked || !isAllowedPair(stage, effect, operation.orderedBy !== undefined)) {
-    return [{ type: 'closed', at, why: { code: 'answered' } }];
-  }
-  return [];
+  if (isKnown || isSettledWhileParked) return [{ type: 'closed', at, why: { code: 'answered' } }];
+  if (stage === 'parked') return isNews ? parkedAnew(operation, at) : [];
+  // About to be sent again on what was known before: a refusal may turn out to be definitive.
+  if (attemptsOfRound(operation).length === 0) return [];
+  const next = stageOf(operation, facts, bounds, at);
+  return next.type === 'closed' ? [next] : [];
+}
+
+/** With a person already, who is now asked something else. */
+function parkedAnew({ attempts, effect }: Operation, at: number): readonly OperationEvent[] {
+  if (effect === 'absent') return [{ type: 'parked', at, why: { code: 'absent_needs_decision' } }];
+  if (effect !== 'not_sent') return [];
+  return [{ type: 'parked', at, why: { code: 'bounds_used_up', attempts: attempts.length } }];
 }
 
 /** D7's step, as the event that moves the operation there. */
@@ -277,6 +297,7 @@ function stageOf(operation: Operation, facts: ToolFacts, bounds: Bounds, at: num
   }
 }
 
+/** A claim that was lost: what was out has ended without an answer that counts, and is known no better. */
 function fenceAttempt(
   operation: Operation,
   command: Extract<Command, { type: 'fence_attempt' }>,
@@ -285,8 +306,21 @@ function fenceAttempt(
   const attempt = operation.attempts.find((other) => other.id === command.attempt);
   if (attempt?.open !== true) return { refusal: 'nothing_to_do' };
   const fenced: OperationEvent = { type: 'attempt_fenced', at, attempt: attempt.id, by: command.by };
-  if (operation.stage !== 'sending') return events(fenced);
-  return events(fenced, stageOf(evolve(operation, fenced), command.facts, command.bounds, at));
+  const recorded: OperationEvent = {
+    type: 'evidence_recorded',
+    at,
+    evidence: {
+      kind: 'transport',
+      left: 'maybe',
+      what: 'claim_lost',
+      attempt: attempt.id,
+      observer: command.by,
+      observedAt: at,
+      recordedAt: at,
+    },
+  };
+  const after = evolve(evolve(operation, fenced), recorded);
+  return { events: [fenced, recorded, ...stageAfterEvidence(after, operation.effect, command, at)] };
 }
 
 function decideReview(
@@ -343,7 +377,8 @@ function orderAgain(
   at: number,
 ): Decision {
   if (operation.stage !== 'parked' && operation.stage !== 'closed') return { refusal: 'not_at_this_stage' };
-  const isStated = isStatementCurrent(operation) && operation.resolution?.resolution === 'stated_not_happened';
+  const isStated =
+    isStatementCurrent(operation) && operation.resolution?.resolution === 'stated_not_happened';
   if (operation.effect === 'unknown' && !isStated) return { refusal: 'needs_statement' };
   if (!['unknown', 'absent', 'not_sent', 'rejected'].includes(operation.effect)) {
     return { refusal: 'not_at_this_stage' };
@@ -359,8 +394,10 @@ function orderAgain(
  * has left goes on to be known, with the request recorded.
  */
 function cancelByCaller(operation: Operation, at: number): Decision {
-  if (operation.stage === 'closed' || operation.cancelRequestedAt !== undefined) return { refusal: 'nothing_to_do' };
-  if (operation.stage === 'awaiting_approval' || operation.review !== undefined) return { refusal: 'nothing_to_do' };
+  if (operation.stage === 'closed' || operation.cancelRequestedAt !== undefined)
+    return { refusal: 'nothing_to_do' };
+  if (operation.stage === 'awaiting_approval' || operation.review !== undefined)
+    return { refusal: 'nothing_to_do' };
   const requested: OperationEvent = { type: 'cancel_requested', at };
   if (operation.stage !== 'ready' || operation.effect === 'unknown') return events(requested);
   return events(requested, { type: 'closed', at, why: { code: 'withdrawn_by_caller' } });

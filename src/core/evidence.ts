@@ -56,7 +56,7 @@ export function effectOf(attempts: readonly Attempt[], evidence: readonly Eviden
   if (attempts.length === 0) return 'not_sent';
   const sightings = evidence.filter((piece) => isSighting(piece, attempts));
   const sources = attempts.filter((attempt) => isSourceOf(sightings, attempt, attempts, evidence));
-  if (isContradicted(sightings, sources, evidence)) return 'diverged';
+  if (isContradicted(attempts, sightings, sources, evidence)) return 'diverged';
   // While a try is out its own result is not established, whatever an earlier one turns out to have done.
   if (attempts.some((attempt) => attempt.open)) return 'unknown';
   if (sightings.length > 0) {
@@ -146,16 +146,26 @@ function isMatch(piece: Evidence, sources: readonly Attempt[], attempts: readonl
 
 /** One write leaves one record: what no single attempt explains is a contradiction, or more than one record. */
 function isContradicted(
+  attempts: readonly Attempt[],
   sightings: readonly Evidence[],
   sources: readonly Attempt[],
   evidence: readonly Evidence[],
 ): boolean {
   if (evidence.some((piece) => piece.kind === 'lookup' && piece.found === 'several')) return true;
+  if (attempts.some((attempt) => isAnsweredUnsent(attempt, evidence))) return true;
   if (sightings.length === 0) return false;
   const hasNotTakenEffect = evidence.some(
     (piece) => piece.kind === 'readback' && piece.matches === false && piece.otherwise === 'nobody_wrote',
   );
   return hasNotTakenEffect || sources.length === 0;
+}
+
+/** The destination answered what is proven never to have left: one of the two is not true. */
+function isAnsweredUnsent(attempt: Attempt, evidence: readonly Evidence[]): boolean {
+  const own = evidence.filter((piece) => piece.attempt === attempt.id);
+  return (
+    own.some(provesNothingLeft) && own.some((piece) => piece.kind === 'acknowledgement' && !isRefusal(piece))
+  );
 }
 
 /** Evidence says that this attempt did not take effect. */

@@ -201,7 +201,12 @@ export function judgeOtherRun(earlier: Operation, call: EqualCall, windowMs: num
   if (call.repeat === 'unique' && call.at - earlier.since <= windowMs) {
     return { answer: 'ask', question: 'same_work' };
   }
-  if (call.repeat === 'state' && earlier.target !== undefined && !call.settledSince && call.stillOurs !== false) {
+  if (
+    call.repeat === 'state' &&
+    earlier.target !== undefined &&
+    !call.settledSince &&
+    call.stillOurs !== false
+  ) {
     return { answer: 'already_exists' };
   }
   return { answer: 'new_and_linked' };

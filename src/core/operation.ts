@@ -144,6 +144,8 @@ export interface Operation {
   readonly round: number;
   /** Bounds of time are counted from here. */
   readonly roundBeganAt: number;
+  /** Attempts of earlier rounds. */
+  readonly attemptsBefore: number;
   readonly epoch: number;
   readonly review?: Review;
   /** Set by a named person's order to send again (D4), until the attempt that it asked for. */
@@ -242,7 +244,12 @@ export function evolve(operation: Operation | undefined, event: OperationEvent):
 }
 
 /** After these the pair of columns may be settled only by the next event of the same decision. */
-const OFTEN_FOLLOWED: ReadonlySet<EventType> = new Set(['evidence_recorded', 'attempt_fenced', 'denied', 'superseded']);
+const OFTEN_FOLLOWED: ReadonlySet<EventType> = new Set([
+  'evidence_recorded',
+  'attempt_fenced',
+  'denied',
+  'superseded',
+]);
 
 /** Applies events in their order; the pair of columns is asserted at the end, as a commit shows it. */
 export function evolveAll(
@@ -336,6 +343,7 @@ function begun(proposal: Proposal, at: number): Operation {
     since: at,
     round: 1,
     roundBeganAt: at,
+    attemptsBefore: 0,
     epoch: 0,
     attempts: [],
     evidence: [],
@@ -343,7 +351,11 @@ function begun(proposal: Proposal, at: number): Operation {
   };
 }
 
-function decided(operation: Operation, decision: NonNullable<Review['decision']>, denied: boolean): Operation {
+function decided(
+  operation: Operation,
+  decision: NonNullable<Review['decision']>,
+  denied: boolean,
+): Operation {
   const { review } = operation;
   if (review === undefined) throw new Error(`Assertion: ${operation.id} has no review to decide.`);
   const next = { ...operation, review: { ...review, decision } };
@@ -371,7 +383,11 @@ function recorded(
 
 /** Look-ups that claimed nothing give way to the next one, so that the state stays small; history keeps all. */
 function isOutdated(piece: Evidence, by: Evidence): boolean {
-  return piece.kind === 'lookup' && by.kind === 'lookup' && (piece.found === 'not_found' || piece.found === 'inconclusive');
+  return (
+    piece.kind === 'lookup' &&
+    by.kind === 'lookup' &&
+    (piece.found === 'not_found' || piece.found === 'inconclusive')
+  );
 }
 
 function contradicts(resolution: Resolution, effect: Effect): boolean {
@@ -410,12 +426,21 @@ function newRound(operation: Operation, at: number): Operation {
     supersededBy: _superseded,
     ...rest
   } = undelivered(withoutOrder(cleared(operation)));
-  return { ...rest, round: operation.round + 1, roundBeganAt: at };
+  return {
+    ...rest,
+    round: operation.round + 1,
+    roundBeganAt: at,
+    attemptsBefore: operation.attempts.length,
+  };
 }
 
 function withoutOrder(operation: Operation): Operation {
   const { orderedBy: _, ...rest } = operation;
   return rest;
+}
+
+export function attemptsOfRound(operation: Operation): readonly Attempt[] {
+  return operation.attempts.slice(operation.attemptsBefore);
 }
 
 /** Whether a person has stated a finding about everything that was sent, and nothing was sent since. */

@@ -3,9 +3,16 @@
 // No destination is named here; everything comes from the tool's facts. Step 2, the repeat under a guard of
 // the destination, is not taken: a guard alone never leads to a second send here.
 
-import { type ContractOperation, durationMs, isTrusted, lateArrivalMs, type Lookup, type ToolFacts } from './contract.ts';
+import {
+  type ContractOperation,
+  durationMs,
+  isTrusted,
+  lateArrivalMs,
+  type Lookup,
+  type ToolFacts,
+} from './contract.ts';
 import type { Evidence } from './evidence.ts';
-import type { Operation, Why } from './operation.ts';
+import { attemptsOfRound, type Operation, type Why } from './operation.ts';
 
 /** Bounds of ours (policy): what exceeds them is parked and visible (I14). Units in the names. */
 export interface Bounds {
@@ -74,18 +81,15 @@ function mayReadBack(operation: Operation, facts: ToolFacts): boolean {
 
 const ANSWERED: NextStep = { step: 'close', why: { code: 'answered' } };
 
-/** Whether the newest attempt that was refused was refused for now only, by all that is known of it. */
+/** Whether no refusal of this round was definitive. One of an earlier round is what this round was begun after. */
 function wasRefusedForNow(operation: Operation): boolean {
-  const refused = operation.attempts.findLast((attempt) => refusalsOf(operation, attempt.id).length > 0);
-  if (refused === undefined) return false;
-  return refusalsOf(operation, refused.id).every((means) => means === 'rejected_temporary');
-}
-
-function refusalsOf(operation: Operation, attempt: string): readonly string[] {
-  return operation.evidence.flatMap((piece) => {
-    if (piece.attempt !== attempt || (piece.kind !== 'acknowledgement' && piece.kind !== 'notice')) return [];
-    return piece.means === 'rejected' || piece.means === 'rejected_temporary' ? [piece.means] : [];
-  });
+  const attempts = attemptsOfRound(operation).map((attempt) => attempt.id);
+  return !operation.evidence.some(
+    (piece) =>
+      (piece.kind === 'acknowledgement' || piece.kind === 'notice') &&
+      piece.means === 'rejected' &&
+      attempts.includes(piece.attempt ?? ''),
+  );
 }
 
 /** Whether the destination said of the newest attempt that it goes on working. */
@@ -110,7 +114,10 @@ function sendAgain(operation: Operation, bounds: Bounds, at: number, otherwise: 
   if (why !== undefined) return { step: 'close', why };
   if (isBeyondBounds(operation, bounds, at)) return otherwise;
   const tries = operation.attempts.length;
-  return { step: 'send_again', at: at + Math.min(FIRST_PAUSE_MS * 2 ** Math.max(0, tries - 1), PAUSE_MAX_MS) };
+  return {
+    step: 'send_again',
+    at: at + Math.min(FIRST_PAUSE_MS * 2 ** Math.max(0, tries - 1), PAUSE_MAX_MS),
+  };
 }
 
 /** Without a guard only where the contract states so, on trusted evidence, for a read-after-write look-up. */

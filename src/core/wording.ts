@@ -51,7 +51,8 @@ export function effectLabel(effect: Effect): string {
 
 /** The label for people: the stage while work is open, the effect when it is closed. */
 export function labelOf(operation: Operation): string {
-  if (operation.stage === 'awaiting_approval' && operation.review?.because !== undefined) return STAGE_LABELS.held;
+  if (operation.stage === 'awaiting_approval' && operation.review?.because !== undefined)
+    return STAGE_LABELS.held;
   if (operation.stage !== 'closed') return STAGE_LABELS[operation.stage];
   if (operation.resolution !== undefined && operation.effect === 'unknown') {
     return `Stated by ${operation.resolution.by} at ${clock(operation.resolution.at)}`;
@@ -155,7 +156,9 @@ function acceptedSentence(operation: Operation): string {
 }
 
 function divergedSentence(operation: Operation): string {
-  const several = operation.evidence.findLast((piece) => piece.kind === 'lookup' && piece.found === 'several');
+  const several = operation.evidence.findLast(
+    (piece) => piece.kind === 'lookup' && piece.found === 'several',
+  );
   if (several?.kind === 'lookup') {
     return `${several.count ?? 'Several'} records were found where one was meant. Look at them before anything else.`;
   }
@@ -183,7 +186,9 @@ function statedWords(resolution: NonNullable<Operation['resolution']>['resolutio
 function notSentReason(operation: Operation, words: Surroundings): string {
   switch (operation.why?.code) {
     case 'denied':
-      return words.quote === undefined ? 'Denied by a person.' : `Denied by a person: ${quoted(words.quote)}.`;
+      return words.quote === undefined
+        ? 'Denied by a person.'
+        : `Denied by a person: ${quoted(words.quote)}.`;
     case 'replaced':
       return `Replaced by ${operation.why.by}.`;
     case 'review_undecided':
@@ -307,7 +312,8 @@ function unknownParts(operation: Operation, words: Surroundings): readonly strin
   if (operation.effect === 'accepted') {
     return [`ACCEPTED, BEING READ BACK (${id}).`, 'Do not repeat it.'];
   }
-  const nextAt = why?.code === 'looking_up' || why?.code === 'destination_still_working' ? why.nextAt : undefined;
+  const nextAt =
+    why?.code === 'looking_up' || why?.code === 'destination_still_working' ? why.nextAt : undefined;
   const next = nextAt === undefined ? '' : `; next check ${clock(nextAt)}`;
   return [
     `OUTCOME UNKNOWN — sent ${times(operation)} at ${clock(lastSentAt(operation))} UTC, the answer was lost (${id}).`,
@@ -374,12 +380,15 @@ function alreadyExistsParts(operation: Operation, words: Surroundings): readonly
     ? `found by look-up ${clock(lastLookUpAt(operation))} UTC`
     : `accepted ${clock(acknowledgedAt(operation))} UTC`;
   const readBack = operation.effect === 'verified' ? `, read back ${clock(verifiedAt(operation))}` : '';
-  const held = record?.id === undefined ? `${destination} has it` : `${destination} holds it as ${quoted(record.id)}`;
+  const held =
+    record?.id === undefined ? `${destination} has it` : `${destination} holds it as ${quoted(record.id)}`;
   const notApplied = words.notApplied ?? [];
   return [
     `ALREADY_EXISTS — this was done before${words.otherRun === undefined ? ' in this run' : ''}; nothing was sent now (${id}).`,
     `${held}: ${found}${readBack}.`,
-    notApplied.length === 0 ? '' : `Different this time and NOT applied: ${notApplied.map(plain).join(', ')}.`,
+    notApplied.length === 0
+      ? ''
+      : `Different this time and NOT applied: ${notApplied.map(plain).join(', ')}.`,
     operation.result === undefined ? '' : 'Use the result below.',
     'If a second one is really wanted, ask the user; a person must allow it.',
   ];
@@ -388,14 +397,17 @@ function alreadyExistsParts(operation: Operation, words: Surroundings): readonly
 /** For the caller whose own answer was lost on the way and found again by look-up. */
 export function foundText(operation: Operation, words: Surroundings = {}): string {
   const { destination, id, record } = operation;
-  const held = record?.id === undefined ? `${destination} has it` : `${destination} holds it as ${quoted(record.id)}`;
+  const held =
+    record?.id === undefined ? `${destination} has it` : `${destination} holds it as ${quoted(record.id)}`;
   const readBack = operation.effect === 'verified' ? `, read back ${clock(verifiedAt(operation))}` : '';
   const notApplied = words.notApplied ?? [];
   return limitWords(
     [
       `ALREADY_EXISTS — sent ${times(operation)} at ${clock(lastSentAt(operation))} UTC; its answer was lost, and the record was found (${id}).`,
       `${held}: found by look-up ${clock(lastLookUpAt(operation))} UTC${readBack}.`,
-      notApplied.length === 0 ? '' : `Different this time and NOT applied: ${notApplied.map(plain).join(', ')}.`,
+      notApplied.length === 0
+        ? ''
+        : `Different this time and NOT applied: ${notApplied.map(plain).join(', ')}.`,
       'It is done: do not repeat it.',
     ]
       .filter((part) => part !== '')
@@ -441,7 +453,9 @@ export function storeDownText(): string {
 
 /** Arguments that cannot be represented exactly: refused before anything is recorded under them. */
 export function unrepresentableText(reason: string): string {
-  return limitWords(`NOT SENT — the arguments cannot be represented exactly: ${plain(reason)} Correct and call again.`);
+  return limitWords(
+    `NOT SENT — the arguments cannot be represented exactly: ${plain(reason)} Correct and call again.`,
+  );
 }
 
 function helper(words: Surroundings): string {
@@ -463,7 +477,9 @@ export function isFoundByLookUp(operation: Operation): boolean {
   const acknowledged = operation.evidence.some(
     (piece) => (piece.kind === 'acknowledgement' || piece.kind === 'notice') && piece.means === 'accepted',
   );
-  return !acknowledged && operation.evidence.some((piece) => piece.kind === 'lookup' && piece.found === 'present');
+  return (
+    !acknowledged && operation.evidence.some((piece) => piece.kind === 'lookup' && piece.found === 'present')
+  );
 }
 
 function acknowledgedAt(operation: Operation): number {
@@ -475,7 +491,9 @@ function lastLookUpAt(operation: Operation): number {
 }
 
 function verifiedAt(operation: Operation): number {
-  const readBack = operation.evidence.findLast((piece) => piece.kind === 'readback' && piece.matches === true);
+  const readBack = operation.evidence.findLast(
+    (piece) => piece.kind === 'readback' && piece.matches === true,
+  );
   return readBack?.observedAt ?? operation.since;
 }
 

@@ -23,8 +23,8 @@ export type Answer =
   | (AnswerFacts & { readonly kind: 'already_exists'; readonly reply?: Reply })
   /** This caller's own answer was lost, and the record was found by look-up. */
   | (AnswerFacts & { readonly kind: 'found' })
-  /** Everything else: the words for the operation's state. */
-  | (AnswerFacts & { readonly kind: 'state' })
+  /** Everything else: the words for the operation's state, after what the destination said when it closed it. */
+  | (AnswerFacts & { readonly kind: 'state'; readonly reply?: Reply })
   /** The store cannot record: nothing was sent, and there is no operation. */
   | { readonly kind: 'not_recorded'; readonly detail: string };
 

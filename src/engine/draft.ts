@@ -94,7 +94,8 @@ function targetOf(facts: ToolFacts, args: JsonObject): TargetDocument | undefine
   const ids: string[] = [];
   for (const template of facts.target.id) {
     const filled = fillTemplate(template, { arguments: args });
-    if (!filled.ok || (typeof filled.value !== 'string' && typeof filled.value !== 'number')) return undefined;
+    if (!filled.ok || (typeof filled.value !== 'string' && typeof filled.value !== 'number'))
+      return undefined;
     const id = String(filled.value);
     if (!ids.includes(id)) ids.push(id);
   }

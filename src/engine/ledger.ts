@@ -60,6 +60,8 @@ export class Ledger {
   readonly #proposals: Proposals;
   readonly #deliveries: Deliveries;
   readonly #underWay = new Set<Promise<void>>();
+  /** Results that were handed to a call and whose delivery is not told yet; the next caller is told of them. */
+  readonly #given = new Set<OperationId>();
 
   constructor(context: EngineContext) {
     this.#context = context;
@@ -68,8 +70,11 @@ export class Ledger {
     this.#worker = new Worker(context, this.#sender, this.#presence);
     this.#deliveries = new Deliveries(context);
     this.readings = new Readings(context);
-    this.#proposals = new Proposals(context, new Runs(context.store, context.tenant), this.#sender, (operation) =>
-      this.#deliveries.has(operation.id),
+    this.#proposals = new Proposals(
+      context,
+      new Runs(context.store, context.tenant),
+      this.#sender,
+      (operation) => this.#deliveries.has(operation.id),
     );
   }
 
@@ -102,7 +107,10 @@ export class Ledger {
     context.reached('call_read');
     const facts = context.factsFor(call.destination, call.tool, call.arguments);
     if (facts === undefined) {
-      return { kind: 'not_recorded', detail: `${call.destination} has no tool "${call.tool}" that is known here.` };
+      return {
+        kind: 'not_recorded',
+        detail: `${call.destination} has no tool "${call.tool}" that is known here.`,
+      };
     }
     try {
       const draft = draftCall(context, call, facts);
@@ -122,11 +130,14 @@ export class Ledger {
   async #answer(draft: Draft, proposed: Proposed): Promise<Answer> {
     const { call } = draft;
     const settings = this.#context.settings;
-    if (proposed.answer === 'already_exists') return this.#alreadyExists(draft, proposed.record, proposed.isOwn);
+    if (proposed.answer === 'already_exists')
+      return this.#alreadyExists(draft, proposed.record, proposed.isOwn);
     const isFirst = proposed.answer === 'new';
-    if (isFirst && proposed.started !== undefined) this.#background(this.#sender.sendStarted(proposed.started));
+    if (isFirst && proposed.started !== undefined)
+      this.#background(this.#sender.sendStarted(proposed.started));
     else if (proposed.record.operation.stage === 'ready') this.#worker.nudge(proposed.record.operation.id);
-    const waitMs = call.waitMs ?? (isFirst ? settings.replyTimeoutMs + settings.callerWaitMs : settings.callerWaitMs);
+    const waitMs =
+      call.waitMs ?? (isFirst ? settings.replyTimeoutMs + settings.callerWaitMs : settings.callerWaitMs);
     const record = await this.#outcome(proposed.record, waitMs, call.signal);
     if (call.signal?.aborted === true) await this.#callerLeft(record.operation);
     const isOwn = proposed.answer === 'new' || proposed.isOwn;
@@ -134,7 +145,11 @@ export class Ledger {
   }
 
   /** Waits while an outcome is on its way; never for a lock, a person, or a destination that is down. */
-  async #outcome(from: OperationRecord, waitMs: number, signal: AbortSignal | undefined): Promise<OperationRecord> {
+  async #outcome(
+    from: OperationRecord,
+    waitMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<OperationRecord> {
     return this.#until(from, waitMs, signal, (operation) => !isOnItsWay(operation));
   }
 
@@ -187,13 +202,18 @@ export class Ledger {
     const owner = isOwn ? undefined : operation.requester;
     if (operation.stage !== 'closed') return this.#stateAnswer(operation, draft, owner);
     const wasDelivered = operation.deliveredAt !== undefined || this.#deliveries.has(operation.id);
+    const isGiven = wasDelivered || this.#given.has(operation.id);
     const reply = await this.readings.reply(operation);
     const isLanded = operation.effect === 'accepted' || operation.effect === 'verified';
     const isAnswered = isLanded || operation.effect === 'rejected' || operation.effect === 'error_reported';
-    if (isAnswered && reply !== undefined && (isFirst || !wasDelivered) && isOwn) {
+    if (isAnswered && reply !== undefined && !isGiven && isOwn) {
+      if (draft.call.signal?.aborted !== true) this.#given.add(operation.id);
       return { ...(await this.#facts(operation, draft, owner)), kind: 'reply', reply };
     }
-    if (!isLanded) return this.#stateAnswer(operation, draft, owner);
+    if (!isLanded) {
+      const answer = await this.#stateAnswer(operation, draft, owner);
+      return isAnswered && reply !== undefined && isOwn ? { ...answer, reply } : answer;
+    }
     const facts = await this.#facts(operation, draft, owner);
     if (isFirst && isFoundByLookUp(operation)) return { ...facts, kind: 'found' };
     return { ...facts, kind: 'already_exists', ...(reply === undefined ? {} : { reply }) };
@@ -206,13 +226,18 @@ export class Ledger {
     return { ...facts, kind: 'already_exists', ...(reply === undefined ? {} : { reply }) };
   }
 
-  async #stateAnswer(operation: Operation, draft: Draft, otherRun: string | undefined): Promise<Answer> {
+  async #stateAnswer(
+    operation: Operation,
+    draft: Draft,
+    otherRun: string | undefined,
+  ): Promise<Extract<Answer, { kind: 'state' }>> {
     return { ...(await this.#facts(operation, draft, otherRun)), kind: 'state' };
   }
 
   async #facts(operation: Operation, draft: Draft, otherRun: string | undefined): Promise<AnswerFacts> {
     const isPlain = operation.argumentsDigest === draft.argumentsDigest && operation.stage === 'closed';
-    const reading = isPlain && operation.result !== undefined ? undefined : await this.readings.reading(operation);
+    const reading =
+      isPlain && operation.result !== undefined ? undefined : await this.readings.reading(operation);
     return {
       operation,
       notApplied:
@@ -227,7 +252,13 @@ export class Ledger {
 
   /** The answer about this operation has been written to a caller that was still there. */
   delivered(operation: OperationId): void {
+    this.#given.delete(operation);
     this.#deliveries.add(operation);
+  }
+
+  /** The answer did not reach its caller: the first equal call is given it. */
+  undelivered(operation: OperationId): void {
+    this.#given.delete(operation);
   }
 
   /** Waits up to `waitMs` for news of an operation, and reads it. */
@@ -235,10 +266,14 @@ export class Ledger {
     const record = await this.readings.record(id);
     if (record === undefined) return undefined;
     const { stage, version } = { stage: record.operation.stage, version: record.version };
-    const isNews = (operation: Operation): boolean => operation.stage === 'closed' || operation.stage !== stage;
+    const isNews = (operation: Operation): boolean =>
+      operation.stage === 'closed' || operation.stage !== stage;
     if (stage === 'closed' || stage === 'parked' || waitMs <= 0) return record.operation;
-    const after = await this.#until({ version, operation: record.operation }, waitMs, undefined, (operation) =>
-      isNews(operation) && !isOnItsWay(operation),
+    const after = await this.#until(
+      { version, operation: record.operation },
+      waitMs,
+      undefined,
+      (operation) => isNews(operation) && !isOnItsWay(operation),
     );
     return after.operation;
   }
@@ -261,7 +296,12 @@ export class Ledger {
     const comment =
       decision.comment === undefined
         ? undefined
-        : contentDocument('comment', operation.id, Buffer.from(decision.comment, 'utf8'), context.environment.random(SALT_BYTES));
+        : contentDocument(
+            'comment',
+            operation.id,
+            Buffer.from(decision.comment, 'utf8'),
+            context.environment.random(SALT_BYTES),
+          );
     const rule = this.#ruleOf(operation, decision, at);
     context.reached('before_decision_commit');
     const result = await takeStep(context, {
@@ -282,7 +322,8 @@ export class Ledger {
       ...(comment === undefined ? {} : { documents: [comment] }),
       ...(rule === undefined ? {} : { beside: async () => [await this.#ruleWrite(rule)] }),
     });
-    if (!result.stored) return { decided: false, refusal: result.refusal, operation: result.record.operation };
+    if (!result.stored)
+      return { decided: false, refusal: result.refusal, operation: result.record.operation };
     context.reached('decided');
     this.#worker.nudge(operation.id);
     return { decided: true, operation: result.record.operation, ...(rule === undefined ? {} : { rule }) };
@@ -366,7 +407,8 @@ const RULES_MAX = 1_000;
 
 /** An outcome is being established by itself: worth a short wait. */
 function isOnItsWay(operation: Operation): boolean {
-  if (operation.stage === 'sending' || operation.stage === 'checking' || operation.stage === 'proposed') return true;
+  if (operation.stage === 'sending' || operation.stage === 'checking' || operation.stage === 'proposed')
+    return true;
   // Just allowed, and about to be claimed; or a refusal that is only for a moment.
   return operation.stage === 'ready' && (operation.why === undefined || operation.why.code === 'waits_until');
 }

@@ -94,6 +94,8 @@ function hostIdentity(): string {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     return `${hostname()}/${boot}/${readlinkSync('/proc/self/ns/pid')}`;
   } catch {
-    return process.platform === 'linux' ? `${hostname()}/${process.pid}` : `${hostname()}/${process.platform}`;
+    return process.platform === 'linux'
+      ? `${hostname()}/${process.pid}`
+      : `${hostname()}/${process.platform}`;
   }
 }

@@ -190,7 +190,8 @@ export class Proposals {
     switch (judgement.answer) {
       case 'attach':
         // `free` work of another run is not ours to join: five agents may well append the same line.
-        if (draft.facts.repeat === 'free') return this.#create(draft, run, keys, at, { sequence: 0, previous });
+        if (draft.facts.repeat === 'free')
+          return this.#create(draft, run, keys, at, { sequence: 0, previous });
         return { answer: 'earlier', record: earlier, isOwn: false };
       case 'already_exists':
         return { answer: 'already_exists', record: earlier, isOwn: false };
@@ -320,7 +321,9 @@ export class Proposals {
         target: draft.target,
       }),
       replays: call.replays ?? [],
-      ...(facts.contract === undefined ? {} : { contract: `${facts.contract.id}@${facts.contract.revision}` }),
+      ...(facts.contract === undefined
+        ? {}
+        : { contract: `${facts.contract.id}@${facts.contract.revision}` }),
       ...(call.toolDigest === undefined ? {} : { toolDigest: call.toolDigest }),
       ...(target === undefined ? {} : { target }),
       ...(stamp === undefined ? {} : { stamp }),
@@ -375,7 +378,9 @@ export class Proposals {
           connectionDetail: '',
           lockedBy: lock === undefined ? undefined : lockedBy(lock.state, operation.id),
           unsettledPredecessor:
-            predecessor !== undefined && isUnsettled(predecessor.operation) ? predecessor.operation.id : undefined,
+            predecessor !== undefined && isUnsettled(predecessor.operation)
+              ? predecessor.operation.id
+              : undefined,
         },
       },
       at,
@@ -396,11 +401,7 @@ export class Proposals {
     return { stream, version: row.version, earlier };
   }
 
-  #supersededWrites(
-    step: StepPointer | undefined,
-    operation: Operation,
-    at: number,
-  ): readonly StreamWrite[] {
+  #supersededWrites(step: StepPointer | undefined, operation: Operation, at: number): readonly StreamWrite[] {
     if (step === undefined) return [];
     const pointer: StreamWrite = {
       stream: step.stream,

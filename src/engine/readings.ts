@@ -64,7 +64,10 @@ export class Readings {
   }
 
   /** Open work, in order of arrival: what waits for a person first is the caller's to choose. */
-  async open(options: { readonly stages?: readonly string[]; readonly limit: number }): Promise<readonly Operation[]> {
+  async open(options: {
+    readonly stages?: readonly string[];
+    readonly limit: number;
+  }): Promise<readonly Operation[]> {
     const { store, tenant } = this.#context;
     const rows = await store.live({
       tenant,
@@ -85,7 +88,10 @@ export class Readings {
   }
 
   async history(id: OperationId): Promise<readonly HistoryEntry[]> {
-    const events: readonly StoredEvent[] = await this.#context.store.history(this.#context.tenant, streamOf(id));
+    const events: readonly StoredEvent[] = await this.#context.store.history(
+      this.#context.tenant,
+      streamOf(id),
+    );
     return events.map((stored) => ({
       version: stored.version,
       recordedAt: stored.recordedAt,

@@ -3,7 +3,15 @@
 import { sha256 } from '../core/digest.ts';
 import { FREE_LOCK, holdsLocks, lockAfter, type LockState } from '../core/locks.ts';
 import { evolveAll, type ContentDigest, type Operation, type OperationEvent } from '../core/operation.ts';
-import type { Change, ContentDocument, Json, LiveRow, Store, StreamRecord, StreamWrite } from '../store/port.ts';
+import type {
+  Change,
+  ContentDocument,
+  Json,
+  LiveRow,
+  Store,
+  StreamRecord,
+  StreamWrite,
+} from '../store/port.ts';
 
 /** An operation with the version of its stream: what the next commit compares with. */
 export interface OperationRecord {
@@ -80,7 +88,11 @@ export function isReadBackDifferent(operation: Operation): boolean {
 }
 
 /** The records of an operation's locks, as just read; absent streams are free locks at version 0. */
-export type LockRecords = readonly { readonly stream: string; readonly version: number; readonly state: LockState }[];
+export type LockRecords = readonly {
+  readonly stream: string;
+  readonly version: number;
+  readonly state: LockState;
+}[];
 
 export async function readLocks(
   store: Store,
@@ -91,7 +103,11 @@ export async function readLocks(
   const records = await store.read(tenant, locks);
   return locks.map((stream, index) => {
     const record = records[index];
-    return { stream, version: record?.version ?? 0, state: (record?.state as unknown as LockState) ?? FREE_LOCK };
+    return {
+      stream,
+      version: record?.version ?? 0,
+      state: (record?.state as unknown as LockState) ?? FREE_LOCK,
+    };
   });
 }
 

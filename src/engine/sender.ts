@@ -167,7 +167,8 @@ export class Sender {
     const { operation } = started.record;
     const destination = context.destinations.get(operation.destination);
     context.reached('attempt_recorded');
-    if (destination === undefined) throw new Error('Assertion: an attempt was started without a destination.');
+    if (destination === undefined)
+      throw new Error('Assertion: an attempt was started without a destination.');
     this.#handedOver.add(started.attempt);
     const sent = destination.send({
       operation: operation.id,
@@ -191,9 +192,10 @@ export class Sender {
   async #recordReport(started: StartedAttempt, report: SendReport): Promise<OperationRecord | undefined> {
     const { operation } = started.record;
     const reading = readReport(report, started.facts);
-    const documents = report.left === 'maybe' && report.reply !== undefined
-      ? [this.#document('result', operation.id, encodeReply(report.reply))]
-      : [];
+    const documents =
+      report.left === 'maybe' && report.reply !== undefined
+        ? [this.#document('result', operation.id, encodeReply(report.reply))]
+        : [];
     return this.#record(started.record, reading.finding, started.facts, {
       closes: started.attempt,
       attempt: started.attempt,
@@ -223,7 +225,9 @@ export class Sender {
       });
       if (stored !== undefined) await this.carryOn(stored);
     } catch (cause) {
-      context.report(`A late reply of ${destination.name} to ${late.operation} was not recorded: ${describe(cause)}`);
+      context.report(
+        `A late reply of ${destination.name} to ${late.operation} was not recorded: ${describe(cause)}`,
+      );
     }
   }
 
@@ -232,7 +236,11 @@ export class Sender {
   async #check(record: OperationRecord): Promise<OperationRecord | undefined> {
     const { operation } = record;
     const context = this.#context;
-    if (operation.why !== undefined && 'nextAt' in operation.why && this.#later(record, operation.why.nextAt)) {
+    if (
+      operation.why !== undefined &&
+      'nextAt' in operation.why &&
+      this.#later(record, operation.why.nextAt)
+    ) {
       return undefined;
     }
     const destination = context.destinations.get(operation.destination);
@@ -281,7 +289,10 @@ export class Sender {
     return this.#record(record, finding, facts, {
       attempt: operation.attempts.at(-1)?.id,
       documents: [this.#document('evidence', operation.id, encodeReply(asked.reply))],
-      found: { ...(read.record === undefined ? {} : { id: read.record }), ...(read.version === undefined ? {} : { version: read.version }) },
+      found: {
+        ...(read.record === undefined ? {} : { id: read.record }),
+        ...(read.version === undefined ? {} : { version: read.version }),
+      },
     });
   }
 
@@ -327,9 +338,14 @@ export class Sender {
     if (attempt === undefined || this.#carried.has(operation.id)) return;
     const payload = await readPayload(this.#context, operation);
     const facts =
-      this.#context.factsFor(operation.destination, operation.tool, payload.arguments) ?? factsUnknown(operation);
+      this.#context.factsFor(operation.destination, operation.tool, payload.arguments) ??
+      factsUnknown(operation);
     const left = this.#handedOver.has(attempt.id) ? 'maybe' : 'no';
-    const finding: Finding = { kind: 'transport', left, what: left === 'no' ? 'never_handed_over' : 'abandoned' };
+    const finding: Finding = {
+      kind: 'transport',
+      left,
+      what: left === 'no' ? 'never_handed_over' : 'abandoned',
+    };
     const stored = await this.#record(record, finding, facts, { closes: attempt.id, attempt: attempt.id });
     this.#handedOver.delete(attempt.id);
     if (stored !== undefined) await this.carryOn(stored);
@@ -370,7 +386,12 @@ export class Sender {
     const readback = facts.operation?.readback;
     if (destination === undefined || readback === undefined) return undefined;
     const values = templateValues(operation, args);
-    const asked = await this.#ask(destination, readback.tool, values, this.#context.settings.readBackTimeoutMs);
+    const asked = await this.#ask(
+      destination,
+      readback.tool,
+      values,
+      this.#context.settings.readBackTimeoutMs,
+    );
     if (!asked.answered) return undefined;
     // A complete answer that the record cannot be read is an answer: it is not there as we left it.
     if (asked.reply.kind !== 'result') return false;
@@ -521,11 +542,15 @@ function readReport(
   facts: ToolFacts,
 ): { readonly finding: Finding; readonly found?: Operation['record'] } {
   if (report.left === 'no') return { finding: { kind: 'transport', left: 'no', what: report.proof } };
-  if (report.reply === undefined) return { finding: { kind: 'transport', left: 'maybe', what: report.ended } };
+  if (report.reply === undefined)
+    return { finding: { kind: 'transport', left: 'maybe', what: report.ended } };
   return readReply(report.reply, facts);
 }
 
-function readReply(reply: Reply, facts: ToolFacts): { readonly finding: Finding; readonly found?: Operation['record'] } {
+function readReply(
+  reply: Reply,
+  facts: ToolFacts,
+): { readonly finding: Finding; readonly found?: Operation['record'] } {
   const read = classifyReply(reply, facts.operation);
   const found = {
     ...(read.record === undefined ? {} : { id: read.record }),

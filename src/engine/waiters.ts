@@ -30,7 +30,8 @@ export class Waiters {
     listeners.add(listener);
     return () => {
       listeners.delete(listener);
-      if (listeners.size === 0 && this.#listeners.get(operation) === listeners) this.#listeners.delete(operation);
+      if (listeners.size === 0 && this.#listeners.get(operation) === listeners)
+        this.#listeners.delete(operation);
     };
   }
 }

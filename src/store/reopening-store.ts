@@ -1,13 +1,7 @@
 // A store that is opened again after a fault: a poisoned handle is thrown away, and the next call works on a
 // new connection. While the store cannot be opened every call fails with the reason, and nothing is recorded.
 
-import {
-  type Change,
-  type ChangeResult,
-  type Durability,
-  type Store,
-  StoreFault,
-} from './port.ts';
+import { type Change, type ChangeResult, type Durability, type Store, StoreFault } from './port.ts';
 
 export class ReopeningStore implements Store {
   readonly #open: () => Promise<Store>;
@@ -27,7 +21,9 @@ export class ReopeningStore implements Store {
 
   get durability(): Durability {
     if (this.#durability === undefined) {
-      throw new StoreFault('ERR_STORE_UNAVAILABLE', 'The store has not been opened yet.', { fate: 'not_stored' });
+      throw new StoreFault('ERR_STORE_UNAVAILABLE', 'The store has not been opened yet.', {
+        fate: 'not_stored',
+      });
     }
     return this.#durability;
   }

@@ -386,7 +386,15 @@ describe('what is reported for each fault', () => {
       expected: maybe('aborted'),
       records: 1,
     },
-    ...['garbage', 'not_utf8', 'no_result', 'result_and_error', 'result_not_object', 'two_results'].map(
+    ...[
+      'garbage',
+      'not_utf8',
+      'no_result',
+      'result_and_error',
+      'result_not_object',
+      'two_results',
+      'broken_beside',
+    ].map(
       (fault): Row => ({
         name: `an answer that cannot be read: ${fault}`,
         args: { fault },
@@ -490,11 +498,13 @@ describe('handing over', () => {
 describe('late replies', () => {
   test.each(['timeout', 'aborted'])('after %s the answer is given to the listener, once', async (ended) => {
     const { send, release, late, frames, garbage } = await connected();
+    // A second answer to it is dropped as any other.
+    const held = { fault: 'hold_twice', mark: 'm' };
     const abort = new AbortController();
-    const sending = send(
-      { fault: 'hold', mark: 'm' },
-      { signal: abort.signal, ...(ended === 'timeout' ? { replyTimeoutMs: 50 } : {}) },
-    );
+    const sending = send(held, {
+      signal: abort.signal,
+      ...(ended === 'timeout' ? { replyTimeoutMs: 50 } : {}),
+    });
     if (ended === 'aborted') abort.abort();
     expect(await sending).toMatchObject({ left: 'maybe', ended });
     await release();
@@ -506,7 +516,7 @@ describe('late replies', () => {
       },
     ]);
     expect(frames.all).toEqual([]);
-    expect(garbage.all).toEqual([]);
+    expect(garbage.all).toEqual([expect.stringContaining('again')]);
   });
 
   test('an answer during close is still evidence', async () => {
@@ -687,6 +697,15 @@ describe("a client's traffic", () => {
     expect(records()).toBe(2);
     const lines = log().filter(({ event }) => event === 'initialize');
     expect(lines.map(({ line }) => String(line).includes('a client'))).toEqual([false, true]);
+    expect(upstream.handshake?.params).toContain('a client');
+  });
+
+  test('a child that was replaced and owes us nothing is ended', async () => {
+    const said = new Seen<string>();
+    const { upstream, forward } = await connected([], { stderr: (chunk) => said.add(chunk.toString()) });
+    forward(INITIALIZE);
+    expect(await said.until((text) => text.includes('input ended'))).toBeDefined();
+    expect(upstream.isConnected()).toBe(false);
   });
 
   test('a client of both generations falls back on the same connection', async () => {
@@ -760,6 +779,22 @@ describe('the life of the child', () => {
       ended: 'cut',
       detail: expect.stringContaining('exit code 3'),
     });
+  });
+
+  test('a child that closed its output is ended, and told of', async () => {
+    const { send, exits } = await connected();
+    await send({ fault: 'close_stdout' });
+    expect(await exits.until(() => true)).toMatchObject({ code: 0 });
+  });
+
+  test('a child that closed its input is noticed by the write that it does not read', async () => {
+    const { upstream, send, exits, records } = await connected([], { killGraceMs: 50 });
+    await send({ fault: 'close_stdin', mark: 'm' });
+    const report = await send({ fault: 'answer', mark: 'n' });
+    expect(report).toMatchObject({ left: 'maybe', ended: 'cut' });
+    expect(await exits.until(() => true)).toMatchObject({ signal: 'SIGTERM' });
+    await upstream.close();
+    expect(records()).toBe(1);
   });
 
   test('close ends a child that ignores the end of its input and SIGTERM', async () => {

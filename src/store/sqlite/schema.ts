@@ -58,7 +58,7 @@ CREATE TABLE live (
 ) STRICT;
 CREATE INDEX live_by_queue ON live (tenant, queue, due_at, order_key);
 CREATE INDEX live_by_order ON live (tenant, order_key);
-CREATE INDEX live_by_worker ON live (tenant, worker) WHERE worker IS NOT NULL;
+CREATE INDEX live_by_worker ON live (tenant, worker, order_key) WHERE worker IS NOT NULL;
 
 -- Never released. The holder is a stream's number; no index leads from streams to claims, hence no REFERENCES.
 CREATE TABLE claim (

@@ -1,0 +1,116 @@
+#!/usr/bin/env node
+// The `counterfoil` command: reads the command line, runs one command, ends with its exit code.
+
+import { Command, CommanderError, Option } from 'commander';
+import { CommandFault, EXIT, say } from './output.ts';
+import { packageVersion } from './version.ts';
+
+const DATA = [
+  '--data <dir>',
+  'the data directory (else COUNTERFOIL_DATA, else the user data directory)',
+] as const;
+const JSON_OUT = ['--json', 'print one JSON object'] as const;
+const DIGEST = ['--digest <digest>', 'the digest that was shown, or at least its first 12 digits'] as const;
+const CODES =
+  '\nExit codes: 0 as asked · 1 internal · 2 usage or configuration · 3 not found · 4 not allowed · 5 conflict ·\n10 waiting for approval · 11 accepted, not checked · 12 outcome unknown (never repeat it) · 13 not sent or rejected · 14 stopped';
+
+let exitCode: number = EXIT.done;
+
+/** Each command is loaded when it is used, so that the gateway starts fast. */
+function program(): Command {
+  const root = new Command('counterfoil')
+    .description('The record that stays when an AI agent writes to a system.')
+    .version(packageVersion())
+    .addHelpText('after', CODES)
+    .exitOverride()
+    .configureOutput({ writeErr: (text) => say(text.trimEnd()) });
+  root
+    .command('mcp')
+    .description(
+      'stand in front of one MCP server over stdio: reads pass, writes are recorded and told truthfully',
+    )
+    .argument('<command...>', 'after --: the server to start, with its arguments')
+    .option('--config <file>', 'what its owner decides about the server (YAML or JSON)')
+    .option(...DATA)
+    .option('--run <id>', 'the run that all calls belong to')
+    .action(async (command: string[], options) => {
+      exitCode = await (await import('./mcp.ts')).mcp(command, options);
+    });
+  root
+    .command('show')
+    .description('one operation: what was asked, who allowed it, what was tried, what is known and how')
+    .argument('[id]', 'the operation (op_…)')
+    .option('--last', 'the newest operation')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (id: string | undefined, options) => {
+      exitCode = await (await import('./show.ts')).show(id, options);
+    });
+  root
+    .command('queue')
+    .description('what waits for a person, and what is open')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./show.ts')).queue(options);
+    });
+  root
+    .command('approve')
+    .description('allow one operation, exactly as it was shown')
+    .argument('<id>', 'the operation (op_…)')
+    .requiredOption(...DIGEST)
+    .option('--by <name>', 'who decides (this account, when absent)')
+    .addOption(
+      new Option('--class <class>', 'for a tool that nobody has classified: what it is from now on').choices([
+        'read',
+        'ordinary',
+        'irreversible',
+        'interactive',
+      ]),
+    )
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (id: string, options) => {
+      exitCode = await (await import('./decide.ts')).decideReview(id, 'approved', options);
+    });
+  root
+    .command('deny')
+    .description('refuse one operation; the reason reaches the model')
+    .argument('<id>', 'the operation (op_…)')
+    .requiredOption(...DIGEST)
+    .option('--reason <text>', 'why, in words for the requester')
+    .option('--by <name>', 'who decides (this account, when absent)')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (id: string, options) => {
+      exitCode = await (await import('./decide.ts')).decideReview(id, 'denied', options);
+    });
+  root
+    .command('rules')
+    .description('the classes that were confirmed for tools; --revoke ends one')
+    .option('--revoke <destination/tool>', 'the rule to end')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./decide.ts')).rules(options);
+    });
+  return root;
+}
+
+try {
+  await program().parseAsync();
+} catch (cause) {
+  if (cause instanceof CommanderError) {
+    // Help and version end with 0; every other complaint of the parser is about how it was called.
+    exitCode = cause.exitCode === 0 ? EXIT.done : EXIT.usage;
+  } else if (cause instanceof CommandFault) {
+    say(`counterfoil: ${cause.message}`);
+    exitCode = cause.exitCode;
+  } else {
+    say(
+      `counterfoil: an internal fault: ${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}`,
+    );
+    exitCode = EXIT.internal;
+  }
+}
+process.exit(exitCode);

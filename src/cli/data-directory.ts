@@ -1,0 +1,41 @@
+// Where the ledger lies: `--data`, else COUNTERFOIL_DATA, else the user's data directory.
+
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { composeLedger, LEDGER_FILE } from '../compose.ts';
+import { access } from 'node:fs/promises';
+import type { Ledger } from '../engine/ledger.ts';
+import { StoreFault } from '../store/port.ts';
+import { CommandFault, EXIT } from './output.ts';
+
+export function dataDirectory(option: string | undefined): string {
+  const given = option ?? process.env['COUNTERFOIL_DATA'];
+  if (given !== undefined && given !== '') return resolve(given);
+  const base = process.env['XDG_DATA_HOME'] ?? join(homedir(), '.local', 'share');
+  return join(base, 'counterfoil');
+}
+
+/** Opens an existing ledger for a command. @throws {CommandFault} when there is none, or it cannot be read */
+export async function withLedger<Result>(
+  data: string | undefined,
+  use: (ledger: Ledger) => Promise<Result>,
+): Promise<Result> {
+  const directory = dataDirectory(data);
+  try {
+    await access(join(directory, LEDGER_FILE));
+  } catch {
+    throw new CommandFault(
+      EXIT.notFound,
+      `There is no ledger in ${directory}: no write has been recorded there. Name another directory with --data.`,
+    );
+  }
+  const ledger = await composeLedger({ data: directory }).catch((cause: unknown) => {
+    if (cause instanceof StoreFault) throw new CommandFault(EXIT.internal, cause.message);
+    throw cause;
+  });
+  try {
+    return await use(ledger);
+  } finally {
+    await ledger.close();
+  }
+}

@@ -1,0 +1,144 @@
+// `counterfoil approve`, `deny` and `rules`: the local owner's decisions, on exactly the digest that was shown.
+
+import { userInfo } from 'node:os';
+import { labelOf, sentenceOf } from '../core/wording.ts';
+import type { DecisionResult, OwnerRule } from '../engine/ledger.ts';
+import { withLedger } from './data-directory.ts';
+import { instant, printable } from './lines.ts';
+import { CommandFault, EXIT, print, printJson } from './output.ts';
+
+export interface DecideOptions {
+  readonly data?: string;
+  readonly json?: boolean;
+  readonly digest: string;
+  readonly by?: string;
+  readonly reason?: string;
+  readonly class?: OwnerRule['class'];
+}
+
+/** The name that this account has here; decisions say so, and how little that proves. */
+export function localAccount(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'local account';
+  }
+}
+
+export async function decideReview(
+  id: string,
+  kind: 'approved' | 'denied',
+  options: DecideOptions,
+): Promise<number> {
+  if (!/^[0-9a-f]{12,64}$/.test(options.digest)) {
+    throw new CommandFault(
+      EXIT.usage,
+      `--digest wants at least the first 12 digits of the digest that was shown (0-9, a-f), and was given ${printable(JSON.stringify(options.digest))}.`,
+    );
+  }
+  return withLedger(options.data, async (ledger) => {
+    const result = await ledger.decideReview({
+      operation: id,
+      digest: options.digest,
+      kind,
+      by: options.by ?? localAccount(),
+      strength: 'same_account',
+      ...(options.reason === undefined ? {} : { comment: options.reason }),
+      ...(options.class === undefined ? {} : { toolClass: options.class }),
+    });
+    if (!result.decided) throw refusal(id, result);
+    const { operation, rule } = result;
+    const decision = operation.review?.decision;
+    if (options.json === true) {
+      printJson({
+        operation: operation.id,
+        decision,
+        stage: operation.stage,
+        effect: operation.effect,
+        rule: rule ?? null,
+      });
+      return EXIT.done;
+    }
+    print(`${operation.id}  ${kind} by ${printable(decision?.by ?? '')} at ${instant(decision?.at ?? 0)}`);
+    print(
+      'Strength: same_account — this proves only that somebody at this account decided, which may be the agent itself.',
+    );
+    if (kind === 'approved') {
+      print(
+        `It is sent by a running gateway to ${operation.destination}; until one runs it stays ready. See: counterfoil show ${operation.id}`,
+      );
+    } else {
+      print(`${labelOf(operation)}. ${sentenceOf(operation)}`);
+    }
+    if (rule !== undefined) {
+      print(
+        `Rule: ${rule.tool} on ${rule.destination} is ${rule.class} from now on, as long as its description stays as it is. To revoke: counterfoil rules --revoke ${rule.destination}/${rule.tool}`,
+      );
+    }
+    return EXIT.done;
+  });
+}
+
+function refusal(id: string, result: Extract<DecisionResult, { decided: false }>): CommandFault {
+  const shown = printable(id);
+  switch (result.refusal) {
+    case 'not_found':
+      return new CommandFault(
+        EXIT.notFound,
+        `No operation ${shown} is recorded here, so there is nothing to decide.`,
+      );
+    case 'digest_differs':
+    case 'digest_too_short':
+      return new CommandFault(
+        EXIT.conflict,
+        `Nothing was decided: the digest given is not that of ${shown}. Look at it again (counterfoil show ${shown}) and decide on what it is now.`,
+      );
+    case 'already_decided': {
+      const decision = result.operation?.review?.decision;
+      return new CommandFault(
+        EXIT.conflict,
+        `Nothing was changed: ${shown} was ${decision?.kind ?? 'decided'} by ${printable(decision?.by ?? 'somebody')} at ${instant(decision?.at ?? 0)}. The first decision stands.`,
+      );
+    }
+    case 'review_expired':
+      return new CommandFault(
+        EXIT.conflict,
+        `Nothing was decided: the review of ${shown} has ended. Its caller may ask again.`,
+      );
+    default:
+      return new CommandFault(
+        EXIT.conflict,
+        `Nothing was decided: nobody is being asked about ${shown} now. ${result.operation === undefined ? '' : `It is: ${labelOf(result.operation)}.`}`,
+      );
+  }
+}
+
+export async function rules(options: {
+  readonly data?: string;
+  readonly json?: boolean;
+  readonly revoke?: string;
+}): Promise<number> {
+  return withLedger(options.data, async (ledger) => {
+    if (options.revoke !== undefined) {
+      const slash = options.revoke.indexOf('/');
+      const destination = options.revoke.slice(0, Math.max(slash, 0));
+      const tool = options.revoke.slice(slash + 1);
+      if (!(await ledger.revokeRule(destination, tool, localAccount()))) {
+        throw new CommandFault(
+          EXIT.notFound,
+          `There is no rule in force for ${printable(options.revoke)}. List them: counterfoil rules`,
+        );
+      }
+    }
+    const all = await ledger.rules();
+    if (options.json === true) printJson({ rules: all });
+    else if (all.length === 0) print('No rules have been confirmed.');
+    else for (const rule of all) print(ruleLine(rule));
+    return EXIT.done;
+  });
+}
+
+function ruleLine(rule: OwnerRule): string {
+  const end = rule.revokedAt === undefined ? 'in force' : `revoked at ${instant(rule.revokedAt)}`;
+  return `${printable(rule.destination)}/${printable(rule.tool)}  ${rule.class}  confirmed by ${printable(rule.by)} at ${instant(rule.at)}, ${end}`;
+}

@@ -1,0 +1,103 @@
+// Lines for a terminal: other people's words made harmless, instants in UTC, evidence and history in words.
+
+import type { Evidence } from '../core/evidence.ts';
+import type { HistoryEntry } from '../engine/readings.ts';
+
+/** Characters that control, hide or reorder are shown as escapes, so that a terminal shows what is there. */
+export function printable(text: string): string {
+  return text.replace(
+    /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]/gu,
+    (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
+  );
+}
+
+/** `2026-11-30 14:03:11 UTC`. */
+export function instant(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+const PAYLOAD_LINES_MAX = 200;
+
+/** The exact payload, indented, whole; an over-long one says how much is left out. */
+export function payloadLines(text: string): readonly string[] {
+  let lines: readonly string[];
+  try {
+    lines = JSON.stringify(JSON.parse(text), null, 2).split('\n');
+  } catch {
+    lines = [text];
+  }
+  const shown = lines.slice(0, PAYLOAD_LINES_MAX).map((line) => `    ${printable(line)}`);
+  return lines.length > PAYLOAD_LINES_MAX
+    ? [...shown, `    … ${lines.length - PAYLOAD_LINES_MAX} more lines; show them with --json`]
+    : shown;
+}
+
+export function evidenceLine(piece: Evidence): string {
+  return `${instant(piece.observedAt)}  ${findingWords(piece)}`;
+}
+
+function findingWords(piece: Evidence): string {
+  switch (piece.kind) {
+    case 'transport':
+      return piece.left === 'no'
+        ? `nothing left (${piece.what})`
+        : `left, no complete answer (${piece.what})`;
+    case 'acknowledgement':
+      return `answered: ${piece.means.replaceAll('_', ' ')}`;
+    case 'lookup':
+      return `looked up: ${piece.found.replaceAll('_', ' ')}${piece.count === undefined || piece.count < 2 ? '' : ` (${piece.count} records)`}`;
+    case 'readback':
+      return piece.matches === true
+        ? 'read back: it matches'
+        : piece.matches === false
+          ? 'read back: it differs'
+          : 'read back: could not be compared';
+    case 'notice':
+      return `told by the destination: ${piece.means}`;
+  }
+}
+
+export function historyLine(entry: HistoryEntry): string {
+  return `${instant(entry.recordedAt)}  ${eventWords(entry)}`;
+}
+
+function eventWords({ event }: HistoryEntry): string {
+  switch (event.type) {
+    case 'proposed':
+      return 'proposed';
+    case 'allowed':
+      return `allowed by the rule ${event.rule}`;
+    case 'review_opened':
+      return `a person is asked (${event.review.id}) until ${instant(event.review.expiresAt)}`;
+    case 'approved':
+    case 'denied':
+      return `${event.type} by ${printable(event.decision.by)} (strength: ${event.decision.strength})`;
+    case 'attempt_started':
+      return `attempt ${event.attempt.number} recorded as started, before anything was sent`;
+    case 'attempt_fenced':
+      return 'the sender was gone: its attempt is unknown from here on';
+    case 'evidence_recorded':
+      return findingWords(event.evidence);
+    case 'replay_seen':
+      return 'an equal call came again';
+    case 'superseded':
+      return `a changed proposal took its place (${event.by})`;
+    case 'reopened':
+      return `asked for again by ${event.by === 'caller' ? 'the caller' : printable(event.by)}`;
+    case 'ordered_again':
+      return `ordered again by ${printable(event.by)}`;
+    case 'stated':
+      return `${printable(event.stated.by)} stated: ${event.stated.resolution.replaceAll('_', ' ')}`;
+    case 'cancel_requested':
+      return 'the caller asked to cancel';
+    case 'delivered':
+      return 'its answer reached the caller';
+    case 'waiting':
+    case 'held':
+    case 'checking':
+    case 'sending_again':
+    case 'parked':
+    case 'closed':
+      return `${event.type.replaceAll('_', ' ')} (${event.why.code.replaceAll('_', ' ')})`;
+  }
+}

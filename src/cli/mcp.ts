@@ -1,0 +1,187 @@
+// `counterfoil mcp`: the gateway in front of one MCP server over stdio. Every line on stdout is JSON-RPC.
+
+import { readFileSync } from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
+import { composeStdioGateway } from '../compose.ts';
+import { loadGatewaySetup } from '../contracts/load.ts';
+import { type GatewayConfig, resumeWindowMs } from '../contracts/gateway-config.ts';
+import { formatProblem } from '../contracts/problem.ts';
+import { durationMs } from '../core/contract.ts';
+import { sha256Hex } from '../core/digest.ts';
+import { DEFAULT_BOUNDS } from '../core/repeatability.ts';
+import type { LedgerSettings } from '../engine/context.ts';
+import type { GatewayRules } from '../gateway/tool-facts.ts';
+import { dataDirectory } from './data-directory.ts';
+import { localAccount } from './decide.ts';
+import { drillPoint } from './drill-point.ts';
+import { CommandFault, EXIT, say } from './output.ts';
+import { packageVersion } from './version.ts';
+
+export interface McpOptions {
+  readonly config?: string;
+  readonly data?: string;
+  readonly run?: string;
+}
+
+export async function mcp(command: readonly string[], options: McpOptions): Promise<number> {
+  const [program, ...args] = command;
+  if (program === undefined) {
+    throw new CommandFault(
+      EXIT.usage,
+      'Name the server to stand in front of: counterfoil mcp -- COMMAND ARGS…',
+    );
+  }
+  const rules = loadRules(options.config);
+  const { config } = rules;
+  if (options.run !== undefined && config?.run !== undefined && options.run !== config.run) {
+    throw new CommandFault(
+      EXIT.usage,
+      `Two runs are named: --run ${options.run}, and run: ${config.run} in ${options.config}. Leave one of them out.`,
+    );
+  }
+  // Whatever a library prints must not come between the lines of the protocol.
+  for (const method of ['log', 'info', 'debug'] as const) console[method] = console.error;
+  const data = dataDirectory(options.data);
+  const destination = config?.destination ?? nameOf(command);
+  const gateway = await composeStdioGateway({
+    data,
+    destination,
+    command: program,
+    args,
+    rules,
+    settings: settingsOf(config),
+    requester: `local:${localAccount()}`,
+    run: options.run ?? config?.run,
+    where: 'the terminal of the machine that runs the gateway (counterfoil queue)',
+    input: process.stdin,
+    output: process.stdout,
+    report: (message) => say(`counterfoil: ${message}`),
+    reached: drillPoint(process.env['COUNTERFOIL_DRILL_CRASH_AT']),
+    version: packageVersion(),
+  });
+  say(`counterfoil: writes to ${destination} are recorded in ${data}`);
+  return untilClosed(gateway);
+}
+
+async function untilClosed(gateway: Awaited<ReturnType<typeof composeStdioGateway>>): Promise<number> {
+  let asked: NodeJS.Signals | undefined;
+  const signalled = new Promise<void>((resolveSignal) => {
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+      process.once(signal, () => {
+        asked = signal;
+        resolveSignal();
+      });
+    }
+  });
+  // The client has gone in the middle of a line: nothing can be answered, and work goes on to be recorded.
+  process.stdout.on('error', () => {});
+  await Promise.race([gateway.serve(), signalled]);
+  // A client that closed its end waits for nothing: what is out is followed to its end, unless we are told to go.
+  const closing = gateway.close({ aborts: asked !== undefined });
+  await Promise.race([closing, signalled.then(() => gateway.close({ aborts: true }))]);
+  await closing;
+  return EXIT.done;
+}
+
+function loadRules(file: string | undefined): GatewayRules {
+  if (file === undefined) return { config: undefined, contracts: [], bindings: [] };
+  const path = resolve(file);
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new CommandFault(EXIT.usage, `The configuration ${file} cannot be read: ${reasonOf(cause)}.`);
+  }
+  const setup = loadGatewaySetup(text, file, {
+    today: new Date().toISOString().slice(0, 10),
+    readText(name) {
+      try {
+        return { text: readFileSync(resolve(dirname(path), name), 'utf8') };
+      } catch (cause) {
+        return { reason: reasonOf(cause) };
+      }
+    },
+  });
+  if (!setup.ok) {
+    throw new CommandFault(
+      EXIT.usage,
+      `${setup.problems.map(formatProblem).join('\n')}\nNothing was started: correct the configuration and start again.`,
+    );
+  }
+  for (const note of setup.notes) say(`counterfoil: ${formatProblem(note)}`);
+  return {
+    config: setup.config.value,
+    contracts: setup.contracts.map((contract) => contract.value),
+    bindings: setup.bindings.map((binding) => binding.value),
+  };
+}
+
+function reasonOf(cause: unknown): string {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  if (code === 'ENOENT') return 'there is no such file';
+  if (code === 'EISDIR') return 'it is a directory';
+  if (code === 'EACCES') return 'this account may not read it';
+  return message;
+}
+
+function settingsOf(config: GatewayConfig | undefined): Partial<LedgerSettings> {
+  const limits = config?.limits ?? {};
+  const replyTimeoutMs = durationMs(limits.reply_timeout);
+  const callerWaitMs = durationMs(limits.caller_wait);
+  const approvalLifetimeMs = durationMs(limits.approval_lifetime);
+  const elapsedMaxMs = durationMs(limits.elapsed);
+  return {
+    resumeWindowMs: resumeWindowMs(config),
+    bounds: {
+      ...DEFAULT_BOUNDS,
+      ...(limits.attempts === undefined ? {} : { attemptsMax: limits.attempts }),
+      ...(elapsedMaxMs === undefined ? {} : { elapsedMaxMs }),
+    },
+    ...(replyTimeoutMs === undefined ? {} : { replyTimeoutMs }),
+    ...(callerWaitMs === undefined ? {} : { callerWaitMs }),
+    ...(approvalLifetimeMs === undefined ? {} : { approvalLifetimeMs }),
+  };
+}
+
+/** Programs that only start others: the name that matters comes after them. */
+const STARTERS = new Set([
+  'node',
+  'npx',
+  'npm',
+  'exec',
+  'pnpm',
+  'dlx',
+  'yarn',
+  'bun',
+  'bunx',
+  'uv',
+  'uvx',
+  'run',
+  'python',
+  'python3',
+  'deno',
+  'env',
+  'sh',
+  'bash',
+]);
+/** Names of entry files that say nothing about what they are part of. */
+const ENTRIES = new Set(['index', 'main', 'server', 'cli', 'dist', 'build', 'bin', 'src', 'lib', 'out']);
+
+/**
+ * A stable name for a server that nobody has named: a word from its command line, and a few digits of all of
+ * it, so that two servers that differ only in an argument are two destinations.
+ */
+function nameOf(command: readonly string[]): string {
+  const first =
+    command.find((part) => !part.startsWith('-') && !STARTERS.has(basename(part))) ?? command[0] ?? 'server';
+  const segments = first.split(/[\\/]/).filter((segment) => segment !== '');
+  const words = segments.map((segment) =>
+    segment.replace(/\.[cm]?[jt]s$|\.py$/, '').replace(/(?<=.)@[^@]*$/, ''),
+  );
+  const word = words.findLast((segment) => !ENTRIES.has(segment)) ?? 'server';
+  const plain = word
+    .replace(/[^A-Za-z0-9._-]+/g, '-')
+    .replace(/^[^A-Za-z0-9]+/, '')
+    .slice(0, 48);
+  return `${plain === '' ? 'server' : plain}-${sha256Hex(JSON.stringify(command)).slice(0, 4)}`;
+}

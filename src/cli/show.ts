@@ -1,0 +1,156 @@
+// `counterfoil show` and `counterfoil queue`: what is recorded, for people and for scripts.
+
+import { labelOf, sentenceOf } from '../core/wording.ts';
+import type { Operation } from '../core/operation.ts';
+import type { Ledger } from '../engine/ledger.ts';
+import type { HistoryEntry, OperationReading } from '../engine/readings.ts';
+import { CommandFault, EXIT, exitCodeOf, print, printJson } from './output.ts';
+import { evidenceLine, historyLine, instant, payloadLines, printable } from './lines.ts';
+import { withLedger } from './data-directory.ts';
+
+export interface ShowOptions {
+  readonly data?: string;
+  readonly json?: boolean;
+  readonly last?: boolean;
+}
+
+export async function show(id: string | undefined, options: ShowOptions): Promise<number> {
+  if (id === undefined && options.last !== true) {
+    throw new CommandFault(EXIT.usage, 'Name the operation to show (op_…), or say --last for the newest.');
+  }
+  if (id !== undefined && options.last === true) {
+    throw new CommandFault(EXIT.usage, `Both ${id} and --last were given: name one of them.`);
+  }
+  return withLedger(options.data, async (ledger) => {
+    const operation = await find(ledger, id);
+    const reading = await ledger.readings.reading(operation);
+    const history = await ledger.readings.history(operation.id);
+    if (options.json === true) printJson(asJson(reading, history));
+    else for (const line of asLines(reading, history)) print(line);
+    return exitCodeOf(operation);
+  });
+}
+
+/** An operation by its whole id or the beginning of it; the newest when none is named. */
+export async function find(ledger: Ledger, id: string | undefined): Promise<Operation> {
+  if (id === undefined) {
+    const [newest] = await ledger.readings.recent(1);
+    if (newest === undefined)
+      throw new CommandFault(EXIT.notFound, 'No operation has been recorded here yet.');
+    return newest;
+  }
+  const record = await ledger.readings.record(id);
+  if (record !== undefined) return record.operation;
+  throw new CommandFault(
+    EXIT.notFound,
+    `No operation ${printable(id)} is recorded here: it never reached this ledger.`,
+  );
+}
+
+function asJson(reading: OperationReading, history: readonly HistoryEntry[]): object {
+  const { operation, target } = reading;
+  return {
+    operation,
+    label: labelOf(operation),
+    sentence: sentenceOf(operation, wordsOf(reading)),
+    target: target ?? null,
+    digest: operation.digest,
+    intact: reading.isIntact,
+    payload: reading.payload.text,
+    history,
+  };
+}
+
+function wordsOf(reading: OperationReading): Parameters<typeof sentenceOf>[1] {
+  return {
+    ...(reading.target === undefined ? {} : { target: reading.target }),
+    ...(reading.quote === undefined ? {} : { quote: reading.quote }),
+  };
+}
+
+function asLines(reading: OperationReading, history: readonly HistoryEntry[]): readonly string[] {
+  const { operation } = reading;
+  const approval = operation.review?.decision;
+  return [
+    `${operation.id}  ${labelOf(operation)}`,
+    sentenceOf(operation, wordsOf(reading)),
+    '',
+    `what       ${operation.tool} on ${operation.destination}${reading.target === undefined ? '' : `, ${printable(reading.target)}`}`,
+    `run        ${printable(operation.run.id)}${operation.run.step === undefined ? '' : `, step ${printable(operation.run.step)}`}${operation.run.weak ? ' (weak: no run was given)' : ''}`,
+    `asked by   ${printable(operation.requester)} at ${instant(operation.proposedAt)}`,
+    `allowed    ${allowedBy(operation, approval)}`,
+    `digest     ${operation.digest}${reading.isIntact ? '' : '  DOES NOT MATCH what is stored now'}`,
+    ...(operation.record?.id === undefined ? [] : [`record     ${printable(operation.record.id)}`]),
+    'payload',
+    ...payloadLines(reading.payload.text),
+    'evidence',
+    ...(operation.evidence.length === 0
+      ? ['  nothing recorded']
+      : operation.evidence.map((piece) => `  ${evidenceLine(piece)}`)),
+    'history',
+    ...history.map((entry) => `  ${historyLine(entry)}`),
+  ];
+}
+
+function allowedBy(
+  operation: Operation,
+  approval: NonNullable<Operation['review']>['decision'] | undefined,
+): string {
+  if (approval !== undefined) {
+    const by =
+      approval.by === operation.requester ? `${approval.by}, who is also the requester` : approval.by;
+    return `${approval.kind} by ${printable(by)} at ${instant(approval.at)} (strength: ${approval.strength})`;
+  }
+  if (operation.rule !== undefined) return `by the rule ${operation.rule}`;
+  return operation.review === undefined
+    ? 'not yet'
+    : `not yet: a person is asked until ${instant(operation.review.expiresAt)}`;
+}
+
+const QUEUE_MAX = 500;
+/** What a person or the destination must do something about; work that runs by itself is not in the queue. */
+const QUEUE_STAGES = ['awaiting_approval', 'held', 'parked', 'ready', 'checking', 'closed'] as const;
+
+export async function queue(options: { readonly data?: string; readonly json?: boolean }): Promise<number> {
+  return withLedger(options.data, async (ledger) => {
+    const operations = await ledger.readings.open({ stages: QUEUE_STAGES, limit: QUEUE_MAX });
+    const readings = await Promise.all(operations.map((operation) => ledger.readings.reading(operation)));
+    if (options.json === true) {
+      printJson({ operations: readings.map((reading) => ({ ...asJson(reading, []), history: undefined })) });
+      return EXIT.done;
+    }
+    if (readings.length === 0) {
+      print('Nothing waits for a person, and nothing is open.');
+      return EXIT.done;
+    }
+    for (const [heading, stages] of GROUPS) {
+      const group = readings.filter((reading) => stages.includes(reading.operation.stage));
+      if (group.length === 0) continue;
+      print(`${heading} (${group.length})`);
+      for (const reading of group) for (const line of queueLines(reading)) print(`  ${line}`);
+    }
+    return EXIT.done;
+  });
+}
+
+const GROUPS: readonly (readonly [string, readonly string[]])[] = [
+  ['Waiting for approval', ['awaiting_approval', 'held']],
+  ['Needs a person', ['parked']],
+  ['Read back and different', ['closed']],
+  ['Goes on by itself', ['ready', 'checking']],
+];
+
+function queueLines(reading: OperationReading): readonly string[] {
+  const { operation } = reading;
+  const what = `${operation.tool} on ${operation.destination}${reading.target === undefined ? '' : `, ${printable(reading.target)}`}`;
+  const lines = [
+    `${operation.id}  ${what}`,
+    `  ${sentenceOf(operation, wordsOf(reading))} Since ${instant(operation.since)}.`,
+  ];
+  if (operation.stage !== 'awaiting_approval') return lines;
+  return [
+    ...lines,
+    ...payloadLines(reading.payload.text),
+    `  To decide: counterfoil approve ${operation.id} --digest ${operation.digest.slice(0, 12)}   (or: deny … --reason TEXT)`,
+  ];
+}

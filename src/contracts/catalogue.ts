@@ -1,0 +1,72 @@
+// The shipped contracts and bindings: data beside this file, found by what a server calls itself.
+//
+// They are checked by the tests of this package and not again at every start; only the one that is asked for is
+// parsed.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Contract } from '../core/contract.ts';
+import type { Binding } from './binding.ts';
+import { type Loaded } from './check-together.ts';
+import { readDocument } from './document.ts';
+import { fitsVersion } from './server-versions.ts';
+
+export interface ShippedFacts {
+  readonly binding: Loaded<Binding>;
+  readonly contract: Loaded<Contract>;
+}
+
+const FOLDER = new URL('./catalogue/', import.meta.url);
+const found = new Map<string, ShippedFacts | undefined>();
+
+/**
+ * The shipped binding for a server and the contract that it names; `undefined` where none is shipped for it. The
+ * same objects are given each time.
+ *
+ * @param serverInfo as the server gave it in the handshake; it is the server's own word for what it is.
+ */
+export function findShippedFacts(serverInfo: {
+  readonly name: string;
+  readonly version: string;
+}): ShippedFacts | undefined {
+  const key = JSON.stringify([serverInfo.name, serverInfo.version]);
+  if (!found.has(key)) found.set(key, find(serverInfo));
+  return found.get(key);
+}
+
+function find({
+  name,
+  version,
+}: {
+  readonly name: string;
+  readonly version: string;
+}): ShippedFacts | undefined {
+  for (const file of shippedFiles('binding')) {
+    const text = readShipped(file);
+    // Parsing takes milliseconds, and a file that does not hold the name is for another server.
+    if (!text.includes(name)) continue;
+    const binding = parse<Binding>(file, text);
+    const { server, contract } = binding.value;
+    if (!server.name.includes(name) || !fitsVersion(server.versions, version)) continue;
+    const contractFile = `${contract}.contract.yaml`;
+    return { binding, contract: parse<Contract>(contractFile, readShipped(contractFile)) };
+  }
+  return undefined;
+}
+
+/** Names of the shipped files of one kind; a contract's file is named after its id. */
+export function shippedFiles(kind: 'binding' | 'contract'): readonly string[] {
+  return readdirSync(FOLDER)
+    .filter((file) => file.endsWith(`.${kind}.yaml`))
+    .toSorted();
+}
+
+/** The text of a shipped file, to show or to check it. */
+export function readShipped(file: string): string {
+  return readFileSync(new URL(file, FOLDER), 'utf8');
+}
+
+function parse<Value>(file: string, text: string): Loaded<Value> {
+  const read = readDocument(text, file);
+  if (!read.ok) throw new Error(`Assertion: the shipped file ${file} can be read.`);
+  return { value: read.value as unknown as Value, source: read.source };
+}

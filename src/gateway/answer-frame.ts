@@ -1,0 +1,117 @@
+// Answers as MCP results: the destination's own bytes where it answered, one shape that every client accepts
+// where we speak ourselves (D14).
+
+import type { JsonObject, JsonValue } from '../core/canonical.ts';
+import type { Operation } from '../core/operation.ts';
+import { answerText, foundText, storeDownText, type Surroundings } from '../core/wording.ts';
+import type { Reply } from '../destination/port.ts';
+import type { Answer } from '../engine/answers.ts';
+
+export const OPERATION_META = 'counterfoil/operation';
+
+export interface AnswerDoor {
+  readonly helperTool: string;
+  readonly where: string;
+  /** Whether structured content still fits what the tool says it gives; `false` where a schema asks for some. */
+  readonly fits: (structured: JsonValue | undefined) => Promise<boolean>;
+}
+
+/** The frame that answers the request whose id is `id` (raw JSON text). */
+export async function answerFrame(id: string, answer: Answer, door: AnswerDoor): Promise<string> {
+  if (answer.kind === 'reply') return replyFrame(id, answer.reply);
+  return resultFrame(id, JSON.stringify(await ownResult(answer, door)));
+}
+
+/** The destination's `result` or `error`, byte for byte. */
+export function replyFrame(id: string, reply: Reply): string {
+  return reply.kind === 'protocol_error'
+    ? `{"jsonrpc":"2.0","id":${id},"error":${reply.body}}`
+    : resultFrame(id, reply.body);
+}
+
+export function resultFrame(id: string, result: string): string {
+  return `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
+}
+
+/** An error of the gateway itself; its code lies outside what JSON-RPC and MCP reserve. */
+export function errorFrame(id: string, code: number, message: string): string {
+  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message, data: { origin: 'counterfoil' } })}}`;
+}
+
+/** Words alone, as the result of a tool that could not do what was asked. */
+export function textResult(text: string, isError: boolean): string {
+  return JSON.stringify({ content: [{ type: 'text', text }], ...(isError ? { isError: true } : {}) });
+}
+
+async function ownResult(answer: Exclude<Answer, { kind: 'reply' }>, door: AnswerDoor): Promise<JsonValue> {
+  if (answer.kind === 'not_recorded') return { content: [text(storeDownText())], isError: true };
+  const words = surroundings(answer, door);
+  const meta = operationMeta(answer.operation);
+  if (answer.kind === 'state') {
+    // What the destination itself said comes first, unchanged; it is why the operation is closed.
+    const said = contentOf(answer.reply);
+    return { content: [...said, text(answerText(answer.operation, words))], isError: true, ...meta };
+  }
+  const first = text(
+    answer.kind === 'found' ? foundText(answer.operation, words) : answerText(answer.operation, words),
+  );
+  const original = answer.kind === 'already_exists' ? resultOf(answer.reply) : undefined;
+  const structured = original?.['structuredContent'];
+  const content = [first, ...contentOf(answer.kind === 'already_exists' ? answer.reply : undefined)];
+  if (!(await door.fits(structured))) return { content, isError: true, ...meta };
+  return { content, ...(structured === undefined ? {} : { structuredContent: structured }), ...meta };
+}
+
+export function surroundings(
+  answer: Exclude<Answer, { kind: 'not_recorded' }>,
+  door: AnswerDoor,
+): Surroundings {
+  return {
+    helperTool: door.helperTool,
+    where: door.where,
+    notApplied: answer.notApplied,
+    ...(answer.target === undefined ? {} : { target: answer.target }),
+    ...(answer.quote === undefined ? {} : { quote: answer.quote }),
+    ...(answer.otherRun === undefined ? {} : { otherRun: answer.otherRun }),
+  };
+}
+
+/** The same facts for programs. Names, states and instants only; no content. */
+export function operationMeta(operation: Operation): { readonly _meta: JsonObject } {
+  return {
+    _meta: {
+      [OPERATION_META]: {
+        operation: operation.id,
+        stage: operation.stage,
+        effect: operation.effect,
+        ...(operation.why === undefined ? {} : { cause: operation.why.code }),
+        ...(operation.resolution === undefined ? {} : { resolution: operation.resolution.resolution }),
+        destination: operation.destination,
+        tool: operation.tool,
+        run: operation.run.id,
+        ...(operation.record?.id === undefined ? {} : { record: operation.record.id }),
+      },
+    },
+  };
+}
+
+function text(words: string): JsonObject {
+  return { type: 'text', text: words };
+}
+
+function resultOf(reply: Reply | undefined): JsonObject | undefined {
+  if (reply === undefined || reply.kind === 'protocol_error' || reply.truncated === true) return undefined;
+  try {
+    const parsed = JSON.parse(reply.body) as JsonValue;
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
+      ? (parsed as JsonObject)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function contentOf(reply: Reply | undefined): readonly JsonValue[] {
+  const content = resultOf(reply)?.['content'];
+  return Array.isArray(content) ? (content as readonly JsonValue[]) : [];
+}

@@ -1,0 +1,134 @@
+// One `tools/call` of a client, read strictly: which tool, which arguments, which run — or why it cannot be read.
+
+import type { JsonObject, JsonValue } from '../core/canonical.ts';
+import { memberText, scanMembers } from '../core/json-frame.ts';
+import { readStrictJson } from '../core/json-text.ts';
+import type { GivenRun } from '../engine/runs.ts';
+
+export interface ToolCall {
+  readonly tool: string;
+  /** `reason` where the arguments cannot be represented exactly. */
+  readonly arguments:
+    | { readonly ok: true; readonly value: JsonObject }
+    | { readonly ok: false; readonly reason: string };
+  /** The raw `_meta`, passed on as it is. */
+  readonly meta: string | undefined;
+  readonly run: GivenRun | undefined;
+  /** Call ids that prove a replay when they come again. */
+  readonly replays: readonly string[];
+}
+
+export type CallReading =
+  | { readonly ok: true; readonly call: ToolCall }
+  | { readonly ok: false; readonly problem: string };
+
+/** Members of `_meta` by which frameworks name the call of the model, never the JSON-RPC request. */
+const CALL_ID_KEYS = ['counterfoil/call', 'claudecode/toolUseId'] as const;
+/** Members of `_meta` by which a framework names the position of the call. */
+const POSITION_KEYS = ['counterfoil/position'] as const;
+
+/**
+ * @param params the raw text of the request's `params`
+ * @param defaultRun the run that the gateway was started for, when it was
+ */
+export function readToolCall(params: string | undefined, defaultRun: string | undefined): CallReading {
+  if (params === undefined) return unreadable('it has no params');
+  const members = scanMembers(params);
+  if (members === undefined) return unreadable('its params are not an object');
+  if (members.duplicate) return unreadable('a member of its params is there twice');
+  const name = readStrictJson(memberText(params, 'name') ?? '');
+  if (!name.ok || typeof name.value !== 'string') return unreadable('it names no tool');
+  const metaText = memberText(params, '_meta');
+  const meta = metaText === undefined ? {} : asObject(readStrictJson(metaText));
+  if (meta === undefined) return unreadable('its _meta is not an object');
+  const run = readRun(meta, defaultRun);
+  if ('problem' in run) return unreadable(run.problem);
+  return {
+    ok: true,
+    call: {
+      tool: name.value,
+      arguments: readArguments(memberText(params, 'arguments')),
+      meta: metaText,
+      run: run.run,
+      replays: replaysOf(meta),
+    },
+  };
+}
+
+function unreadable(problem: string): CallReading {
+  return { ok: false, problem };
+}
+
+function readArguments(text: string | undefined): ToolCall['arguments'] {
+  const read = readStrictJson(text ?? '{}');
+  if (!read.ok)
+    return {
+      ok: false,
+      reason: `${read.reason.message}${read.reason.at === '' ? '' : ` (at ${read.reason.at})`}`,
+    };
+  const value = asObject(read);
+  return value === undefined ? { ok: false, reason: 'they are not an object.' } : { ok: true, value };
+}
+
+function asObject(read: ReturnType<typeof readStrictJson>): JsonObject | undefined {
+  if (!read.ok || typeof read.value !== 'object' || read.value === null || Array.isArray(read.value))
+    return undefined;
+  return read.value as JsonObject;
+}
+
+function readRun(
+  meta: JsonObject,
+  defaultRun: string | undefined,
+): { readonly run: GivenRun | undefined } | { readonly problem: string } {
+  const id = own(meta, 'counterfoil/run') ?? defaultRun;
+  const step = own(meta, 'counterfoil/step');
+  const single = own(meta, 'counterfoil/single');
+  const occurrence = own(meta, 'counterfoil/occurrence');
+  if (id !== undefined && !isName(id)) return { problem: 'counterfoil/run in its _meta is not a name' };
+  if (step !== undefined && !isName(step)) return { problem: 'counterfoil/step in its _meta is not a name' };
+  if (single !== undefined && typeof single !== 'boolean') {
+    return { problem: 'counterfoil/single in its _meta is neither true nor false' };
+  }
+  if (occurrence !== undefined && !isCount(occurrence)) {
+    return { problem: 'counterfoil/occurrence in its _meta is not a whole number from 0' };
+  }
+  if (id === undefined) {
+    const orphan = step !== undefined || single !== undefined || occurrence !== undefined;
+    return orphan
+      ? { problem: 'its _meta names a step, single or occurrence without counterfoil/run' }
+      : { run: undefined };
+  }
+  if (single === true && step === undefined)
+    return { problem: 'its _meta says single without counterfoil/step' };
+  return {
+    run: {
+      id,
+      ...(step === undefined ? {} : { step }),
+      ...(single === undefined ? {} : { single }),
+      ...(occurrence === undefined ? {} : { occurrence }),
+    },
+  };
+}
+
+function replaysOf(meta: JsonObject): readonly string[] {
+  const named = (keys: readonly string[], kind: string): string[] =>
+    keys.flatMap((key) => {
+      const value = own(meta, key);
+      return isName(value) ? [`${kind}:${value}`] : [];
+    });
+  return [...named(CALL_ID_KEYS, 'call'), ...named(POSITION_KEYS, 'position')];
+}
+
+function own(meta: JsonObject, key: string): JsonValue | undefined {
+  return Object.hasOwn(meta, key) ? meta[key] : undefined;
+}
+
+const NAME_MAX = 256;
+
+function isName(value: JsonValue | undefined): value is string {
+  return typeof value === 'string' && value.length > 0 && value.length <= NAME_MAX;
+}
+
+function isCount(value: JsonValue): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}

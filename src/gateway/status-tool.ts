@@ -1,0 +1,50 @@
+// The one tool that the gateway adds: it tells what became of an operation, and can wait for news.
+
+import type { JsonObject } from '../core/canonical.ts';
+
+export const HELPER_TOOL_NAME = 'counterfoil_operation_status';
+
+/** Longer waits outlast the patience of clients. */
+export const STATUS_WAIT_MAX_S = 45;
+
+const DESCRIPTION =
+  'Tells what is known about a write that was recorded by Counterfoil: not sent, waiting for a person, sent, accepted, verified, or outcome unknown. Reads only; it never sends anything. Give the reference that an answer named (op_…). With wait_s it waits for news first.';
+
+/** The tool as JSON text, for the list. */
+export function helperToolText(name: string): string {
+  return JSON.stringify({
+    name,
+    description: DESCRIPTION,
+    inputSchema: {
+      type: 'object',
+      properties: {
+        operation: { type: 'string', description: 'The reference of the operation, beginning with op_.' },
+        wait_s: {
+          type: 'integer',
+          minimum: 0,
+          maximum: STATUS_WAIT_MAX_S,
+          description: 'Seconds to wait for news before answering.',
+        },
+      },
+      required: ['operation'],
+      additionalProperties: false,
+    },
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  });
+}
+
+export type StatusQuestion =
+  | { readonly ok: true; readonly operation: string; readonly waitMs: number }
+  | { readonly ok: false; readonly problem: string };
+
+export function readStatusQuestion(args: JsonObject): StatusQuestion {
+  const unknown = Object.keys(args).find((name) => name !== 'operation' && name !== 'wait_s');
+  if (unknown !== undefined) return { ok: false, problem: `"${unknown}" is not an argument of this tool` };
+  const operation = args['operation'];
+  if (typeof operation !== 'string') return { ok: false, problem: '"operation" is required' };
+  const wait = args['wait_s'] ?? 0;
+  if (typeof wait !== 'number' || !Number.isInteger(wait) || wait < 0 || wait > STATUS_WAIT_MAX_S) {
+    return { ok: false, problem: `wait_s must be a whole number from 0 to ${STATUS_WAIT_MAX_S}` };
+  }
+  return { ok: true, operation: operation.trim(), waitMs: wait * 1_000 };
+}

@@ -1,0 +1,224 @@
+// The tools that the server lists: what each takes and gives, by what digest a confirmed class is kept, and the
+// list as the client is shown it (our references left out, one helper tool added).
+
+import type { ErrorObject, ValidateFunction } from 'ajv';
+import type { JsonObject, JsonValue } from '../core/canonical.ts';
+import { scanMembers } from '../core/json-frame.ts';
+import { toolDigest } from '../contracts/compile.ts';
+import { helperToolText, HELPER_TOOL_NAME } from './status-tool.ts';
+
+export interface ListedTool {
+  readonly name: string;
+  readonly digest: string;
+  readonly readOnlyHint: boolean;
+  readonly inputSchema: JsonObject | undefined;
+  readonly outputSchema: JsonObject | undefined;
+}
+
+/** Asks the server one page of its list: the raw `result`, or why there is none. */
+export type ListPage = (
+  cursor: string | undefined,
+) => Promise<{ readonly result: string } | { readonly problem: string }>;
+
+const PAGES_MAX = 64;
+
+export class ToolList {
+  readonly #listPage: ListPage;
+  #tools: ReadonlyMap<string, ListedTool> | undefined;
+  #isStale = true;
+  #refreshing: Promise<string | undefined> | undefined;
+
+  constructor(listPage: ListPage) {
+    this.#listPage = listPage;
+  }
+
+  /** True once the server has listed its tools; the last list stays known while the server is away. */
+  get isKnown(): boolean {
+    return this.#tools !== undefined;
+  }
+
+  get(tool: string): ListedTool | undefined {
+    return this.#tools?.get(tool);
+  }
+
+  /** The server says that its list has changed, or it was started anew. */
+  markStale(): void {
+    this.#isStale = true;
+  }
+
+  /** Lists when needed. Gives the reason when there is no list at all; an older list is better than none. */
+  async ensure(): Promise<string | undefined> {
+    if (!this.#isStale) return undefined;
+    this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = undefined;
+    });
+    const problem = await this.#refreshing;
+    return this.#tools === undefined ? problem : undefined;
+  }
+
+  async #refresh(): Promise<string | undefined> {
+    const tools = new Map<string, ListedTool>();
+    let cursor: string | undefined;
+    for (let page = 0; page < PAGES_MAX; page += 1) {
+      const listed = await this.#listPage(cursor);
+      if ('problem' in listed) return listed.problem;
+      const read = readPage(listed.result);
+      for (const tool of read.tools) tools.set(tool.name, tool);
+      cursor = read.nextCursor;
+      if (cursor === undefined) break;
+    }
+    this.#tools = tools;
+    this.#isStale = false;
+    return undefined;
+  }
+
+  /** The helper tool's name, which gives way to a tool of the server that has it already. */
+  get helperName(): string {
+    let name = HELPER_TOOL_NAME;
+    for (let suffix = 2; this.#tools?.has(name) === true; suffix += 1) name = `${HELPER_TOOL_NAME}_${suffix}`;
+    return name;
+  }
+
+  /**
+   * A page of the list as the client is shown it. Every byte of the server's that need not change stays; the
+   * helper tool comes last, on the last page.
+   */
+  shown(result: string, stampOf: (tool: string) => string | undefined): string {
+    const range = scanMembers(result)?.values.get('tools');
+    if (range === undefined) return result;
+    const parsed = parsedObject(result);
+    const tools = Array.isArray(parsed['tools']) ? (parsed['tools'] as readonly JsonValue[]) : undefined;
+    if (tools === undefined) return result;
+    const isLast = parsed['nextCursor'] === undefined || parsed['nextCursor'] === null;
+    const isStamped = (tool: JsonValue): boolean => stampOf(nameOf(tool) ?? '') !== undefined;
+    const helper = isLast ? helperToolText(this.helperName) : undefined;
+    const raw = result.slice(range.start, range.end);
+    const list = tools.some(isStamped)
+      ? `[${[...tools.map((tool) => JSON.stringify(withoutArgument(tool, stampOf(nameOf(tool) ?? '')))), ...(helper === undefined ? [] : [helper])].join(',')}]`
+      : helper === undefined
+        ? raw
+        : `${raw.slice(0, raw.lastIndexOf(']')).trimEnd()}${tools.length === 0 ? '' : ','}${helper}]`;
+    return result.slice(0, range.start) + list + result.slice(range.end);
+  }
+}
+
+function readPage(result: string): {
+  readonly tools: readonly ListedTool[];
+  readonly nextCursor: string | undefined;
+} {
+  const parsed = parsedObject(result);
+  const tools = Array.isArray(parsed['tools']) ? (parsed['tools'] as readonly JsonValue[]) : [];
+  const cursor = parsed['nextCursor'];
+  return {
+    tools: tools.flatMap((tool) => {
+      const name = nameOf(tool);
+      return name === undefined ? [] : [listed(name, tool as JsonObject)];
+    }),
+    nextCursor: typeof cursor === 'string' ? cursor : undefined,
+  };
+}
+
+function listed(name: string, tool: JsonObject): ListedTool {
+  const annotations = isObject(tool['annotations']) ? tool['annotations'] : undefined;
+  return {
+    name,
+    digest: toolDigest({ name, inputSchema: tool['inputSchema'], annotations: tool['annotations'] }),
+    readOnlyHint: annotations?.['readOnlyHint'] === true,
+    inputSchema: isObject(tool['inputSchema']) ? tool['inputSchema'] : undefined,
+    outputSchema: isObject(tool['outputSchema']) ? tool['outputSchema'] : undefined,
+  };
+}
+
+function parsedObject(text: string): JsonObject {
+  try {
+    const value = JSON.parse(text) as JsonValue;
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function nameOf(tool: JsonValue): string | undefined {
+  return isObject(tool) && typeof tool['name'] === 'string' ? tool['name'] : undefined;
+}
+
+/** A tool without the argument that is ours to fill (I13: no model sees it). */
+export function withoutArgument(tool: JsonValue, argument: string | undefined): JsonValue {
+  if (argument === undefined || !isObject(tool)) return tool;
+  const schema = tool['inputSchema'];
+  return { ...tool, inputSchema: schemaWithout(isObject(schema) ? schema : {}, argument) };
+}
+
+export function schemaWithout(schema: JsonObject, argument: string): JsonObject {
+  const properties = isObject(schema['properties']) ? schema['properties'] : undefined;
+  const required = Array.isArray(schema['required'])
+    ? (schema['required'] as readonly JsonValue[])
+    : undefined;
+  return {
+    ...schema,
+    ...(properties === undefined
+      ? {}
+      : { properties: Object.fromEntries(Object.entries(properties).filter(([name]) => name !== argument)) }),
+    ...(required === undefined ? {} : { required: required.filter((name) => name !== argument) }),
+  };
+}
+
+// ── Checking values against the server's schemas ───────────────────────────────────────────────────────────
+
+/** Longer schemas are not compiled: a server must not be able to make us work for minutes. */
+const SCHEMA_TEXT_MAX = 256 * 1024;
+const KEPT_MAX = 512;
+
+/** Compiles schemas once each. A schema that cannot be compiled checks nothing: the server checks for itself. */
+export class SchemaChecks {
+  readonly #kept = new Map<string, ValidateFunction | undefined>();
+  readonly #report: (message: string) => void;
+
+  constructor(report: (message: string) => void) {
+    this.#report = report;
+  }
+
+  /** What the schema says against the value, in words; `undefined` when it fits or cannot be checked. */
+  async problem(schema: JsonObject | undefined, value: JsonValue, what: string): Promise<string | undefined> {
+    if (schema === undefined) return undefined;
+    const text = JSON.stringify(schema);
+    if (!this.#kept.has(text)) {
+      if (this.#kept.size >= KEPT_MAX) this.#kept.clear();
+      this.#kept.set(text, await this.#compiled(schema, text, what));
+    }
+    const validate = this.#kept.get(text);
+    if (validate === undefined || validate(value) === true) return undefined;
+    return (validate.errors ?? []).slice(0, 3).map(inWords).join('; ');
+  }
+
+  async #compiled(schema: JsonObject, text: string, what: string): Promise<ValidateFunction | undefined> {
+    try {
+      if (text.length > SCHEMA_TEXT_MAX) throw new Error(`it is ${text.length} characters long`);
+      // Loaded when first needed: reading costs nothing for it.
+      const isDraft7 = typeof schema['$schema'] === 'string' && schema['$schema'].includes('draft-07');
+      const { Ajv } = isDraft7 ? await import('ajv') : { Ajv: (await import('ajv/dist/2020.js')).Ajv2020 };
+      return new Ajv({ strict: false, validateFormats: false, allErrors: false, logger: false }).compile(
+        schema,
+      );
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      this.#report(
+        `The schema of ${what} cannot be used to check calls, so that its server alone checks them: ${why}`,
+      );
+      return undefined;
+    }
+  }
+}
+
+function inWords(error: ErrorObject): string {
+  const at = error.instancePath === '' ? '' : `${error.instancePath.slice(1).replaceAll('/', '.')} `;
+  if (error.keyword === 'required') return `${at}"${String(error.params['missingProperty'])}" is required`;
+  if (error.keyword === 'additionalProperties') {
+    return `${at}"${String(error.params['additionalProperty'])}" is not an argument of this tool`;
+  }
+  return `${at}${error.message ?? 'does not fit'}`;
+}

@@ -1,0 +1,15 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    // Processes, not threads: tests change signals and environments, start children, and load a native store.
+    pool: 'forks',
+    // Two at a time: many tests start processes of their own, and what they measure must not be each other.
+    maxWorkers: 2,
+    // Long enough for a busy machine. A test that passes does not wait for it: tests wait on signals.
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    teardownTimeout: 10_000,
+  },
+});
