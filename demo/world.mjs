@@ -34,6 +34,7 @@ export function makeWorld(options) {
 class World {
   #agents = [];
   #faults = [];
+  #kills = 0;
 
   constructor({ folder, gateway = true, data, config = CONFIG }) {
     mkdirSync(folder, { recursive: true });
@@ -69,8 +70,14 @@ class World {
       .map((entry) => entry.record);
   }
 
+  /** The planned faults that fired, and the processes that ended in the middle of their work. */
   faultsFired() {
-    return this.entries().filter(({ event }) => event === 'fault').length;
+    return this.entries().filter(({ event }) => event === 'fault').length + this.#kills;
+  }
+
+  /** Somebody saw a process end that should have gone on. */
+  countKill() {
+    this.#kills += 1;
   }
 
   /** Ends the destination's process as a power cut would, and waits until its parent has noticed. */
@@ -78,6 +85,7 @@ class World {
     const { pid } = this.entries().findLast(({ event }) => event === 'started');
     process.kill(pid, 'SIGKILL');
     await until(() => !isThere(pid), `the end of process ${pid}`);
+    this.countKill();
   }
 
   // ── The client ───────────────────────────────────────────────────────────────────────────────────────────
@@ -157,7 +165,9 @@ class Agent {
     const transport = new StdioClientTransport({ ...this.#world.command(this.#crashAt), stderr: this.#stderr });
     client.onclose = () => {
       this.#isConnected = false;
-      if (!this.#leaving) this.reportLost();
+      if (this.#leaving) return;
+      if (this.#crashAt !== undefined) this.#world.countKill();
+      this.reportLost();
     };
     await client.connect(transport, { timeout: PLENTY_MS });
     this.#client = client;
@@ -208,6 +218,7 @@ class Agent {
     const { pid } = this.#transport;
     process.kill(pid, 'SIGKILL');
     await until(() => !isThere(pid), `the end of process ${pid}`);
+    this.#world.countKill();
   }
 
   async close() {

@@ -1,7 +1,7 @@
 // Reading a YAML or JSON text into a plain value, and finding the line and column of each of its parts.
 
 import { createRequire } from 'node:module';
-import type { Document, LineCounter, Node, Pair } from 'yaml';
+import type { Document, LineCounter, Node } from 'yaml';
 import { checkRepresentable, type JsonValue } from '../core/canonical.ts';
 import { type Finding, formatPath, type Path, type Position, type Problem } from './problem.ts';
 
@@ -116,9 +116,7 @@ function locator(document: Document, lines: LineCounter): Locate {
       return item && { value: item };
     }
     if (!isMap(node)) return undefined;
-    const pair = (node.items as Pair[]).find(
-      ({ key }) => isScalar(key) && String(key.value) === String(token),
-    );
+    const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(token));
     if (pair === undefined) return undefined;
     const key = isNode(pair.key) ? pair.key : undefined;
     const value = resolved(pair.value);

@@ -222,8 +222,10 @@ function startAttempt(
   }
 }
 
+/** What it waits for is told once; that a destination words its absence differently is no news. */
 function isSameWhy(one: Why | undefined, other: Why): boolean {
-  return one?.code === other.code && JSON.stringify(one) === JSON.stringify(other);
+  if (one?.code !== other.code) return false;
+  return one.code !== 'waits_for_operation' || one.operation === (other as typeof one).operation;
 }
 
 function recordEvidence(

@@ -58,7 +58,7 @@ export function nextStep(operation: Operation, facts: ToolFacts, bounds: Bounds,
     case 'accepted':
       return mayReadBack(operation, facts) ? { step: 'read_back' } : ANSWERED;
     case 'rejected':
-      return wasRefusedForNow(operation) ? sendAgain(operation, bounds, at, ANSWERED) : ANSWERED;
+      return sendAgain(operation, bounds, at, ANSWERED);
     case 'not_sent':
       return sendAgain(operation, bounds, at, {
         step: 'park',
@@ -81,10 +81,10 @@ function mayReadBack(operation: Operation, facts: ToolFacts): boolean {
 
 const ANSWERED: NextStep = { step: 'close', why: { code: 'answered' } };
 
-/** Whether no refusal of this round was definitive. One of an earlier round is what this round was begun after. */
-function wasRefusedForNow(operation: Operation): boolean {
+/** Whether a refusal of this round was definitive. After one of an earlier round this round was begun. */
+function isRefusedForGood(operation: Operation): boolean {
   const attempts = attemptsOfRound(operation).map((attempt) => attempt.id);
-  return !operation.evidence.some(
+  return operation.evidence.some(
     (piece) =>
       (piece.kind === 'acknowledgement' || piece.kind === 'notice') &&
       piece.means === 'rejected' &&
@@ -112,6 +112,7 @@ const PAUSE_MAX_MS = 30_000;
 function sendAgain(operation: Operation, bounds: Bounds, at: number, otherwise: NextStep): NextStep {
   const why = withdrawal(operation);
   if (why !== undefined) return { step: 'close', why };
+  if (isRefusedForGood(operation)) return ANSWERED;
   if (isBeyondBounds(operation, bounds, at)) return otherwise;
   const tries = operation.attempts.length;
   return {

@@ -45,11 +45,11 @@ export interface AskContext {
  * One write. The value it gives is kept as JSON and is the reply; throw a `DestinationError` for an answer
  * that says it is an error. `args` is `any` so that an author can name the type that the schema promises.
  */
-// biome-ignore lint/suspicious/noExplicitAny: see above.
+// oxlint-disable-next-line typescript/no-explicit-any -- see above.
 export type ToolFunction = (args: any, context: ToolContext) => unknown;
 
 /** One read-only question: a look-up or a read-back. It must change nothing. */
-// biome-ignore lint/suspicious/noExplicitAny: see above.
+// oxlint-disable-next-line typescript/no-explicit-any -- see above.
 export type AskFunction = (args: any, context: AskContext) => unknown;
 
 export interface FunctionDestinationOptions {

@@ -3,6 +3,7 @@
 
 import { StoreFault } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
+import type { OperationRecord } from './records.ts';
 import { describe } from './sender.ts';
 import { takeStep } from './steps.ts';
 
@@ -10,7 +11,7 @@ const FLUSH_MS = 50;
 
 export class Deliveries {
   readonly #context: EngineContext;
-  readonly #pending = new Set<string>();
+  readonly #pending = new Map<string, OperationRecord | undefined>();
   #cancelTimer: (() => void) | undefined;
 
   constructor(context: EngineContext) {
@@ -21,8 +22,9 @@ export class Deliveries {
     return this.#pending.has(operation);
   }
 
-  add(operation: string): void {
-    this.#pending.add(operation);
+  /** @param record the operation as it was answered, where it is at hand: it saves reading it again */
+  add(operation: string, record?: OperationRecord): void {
+    this.#pending.set(operation, record);
     this.#cancelTimer ??= this.#context.environment.after(FLUSH_MS, () => {
       this.#cancelTimer = undefined;
       void this.flush();
@@ -35,9 +37,9 @@ export class Deliveries {
     this.#cancelTimer = undefined;
     const batch = [...this.#pending];
     await Promise.all(
-      batch.map(async (id) => {
+      batch.map(async ([id, from]) => {
         try {
-          await takeStep(this.#context, { id, command: () => ({ type: 'deliver' }) });
+          await takeStep(this.#context, { id, from, command: () => ({ type: 'deliver' }) });
         } catch (cause) {
           if (!(cause instanceof StoreFault)) throw cause;
           this.#context.report(`That ${id} was answered could not be recorded: ${describe(cause)}`);

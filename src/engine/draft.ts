@@ -27,6 +27,11 @@ export interface WriteCall {
   readonly schemaProblem?: string;
   /** Aborted when the caller takes its call back or is gone. It never stops what has left. */
   readonly signal?: AbortSignal;
+  /**
+   * `assumed` (the default): the answer has reached its caller when `write` returns it, as for a caller in the
+   * same process. `told`: the door says so itself, by `delivered` or `undelivered`.
+   */
+  readonly delivery?: 'assumed' | 'told';
   /** How long the caller waits for an outcome that is on its way; the default is the reply's time-out. */
   readonly waitMs?: number;
 }

@@ -10,11 +10,16 @@ export interface Environment {
   /** A clock that never jumps, ms from an arbitrary start. Deadlines are measured by it alone. */
   monotonic(): number;
   random(bytes: number): Uint8Array;
-  /** Calls back once after `ms`; the timer does not keep the process alive. Returns its cancel. */
-  after(ms: number, callback: () => void): () => void;
+  /**
+   * Calls back once after `ms`; returns its cancel. The timer keeps the process alive only where somebody waits
+   * for it (`holdsProcess`).
+   */
+  after(ms: number, callback: () => void, holdsProcess?: boolean): () => void;
 }
 
 const POOL_BYTES = 4096;
+/** A longer time-out overflows and would fire at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** The real clock, the operating system's randomness (drawn in blocks), and unreferenced timers. */
 export function systemEnvironment(): Environment {
@@ -31,9 +36,9 @@ export function systemEnvironment(): Environment {
       used += bytes;
       return pool.slice(used - bytes, used);
     },
-    after(ms, callback) {
-      const timer = setTimeout(callback, ms);
-      timer.unref();
+    after(ms, callback, holdsProcess = false) {
+      const timer = setTimeout(callback, Math.min(ms, TIMER_MAX_MS));
+      if (!holdsProcess) timer.unref();
       return () => clearTimeout(timer);
     },
   };

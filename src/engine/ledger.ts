@@ -119,7 +119,9 @@ export class Ledger {
         return this.#stateAnswer(record.operation, draft, undefined);
       }
       const proposed = await this.#proposals.propose(draft);
-      return await this.#answer(draft, proposed);
+      const answer = await this.#answer(draft, proposed);
+      if (call.delivery !== 'told') this.#assumeDelivered(answer, call.signal);
+      return answer;
     } catch (cause) {
       if (!(cause instanceof StoreFault)) throw cause;
       context.report(`A write to ${call.destination} was not recorded: ${cause.message}`);
@@ -173,7 +175,7 @@ export class Ledger {
         latest = record;
         if (isEnough(record.operation)) finish();
       });
-      const cancelTimer = environment.after(waitMs, finish);
+      const cancelTimer = environment.after(waitMs, finish, true);
       signal?.addEventListener('abort', finish, { once: true });
       // It may have moved on between the reading and the listening.
       void readOperation(store, tenant, from.operation.id).then(
@@ -203,11 +205,13 @@ export class Ledger {
     if (operation.stage !== 'closed') return this.#stateAnswer(operation, draft, owner);
     const wasDelivered = operation.deliveredAt !== undefined || this.#deliveries.has(operation.id);
     const isGiven = wasDelivered || this.#given.has(operation.id);
-    const reply = await this.readings.reply(operation);
     const isLanded = operation.effect === 'accepted' || operation.effect === 'verified';
     const isAnswered = isLanded || operation.effect === 'rejected' || operation.effect === 'error_reported';
-    if (isAnswered && reply !== undefined && !isGiven && isOwn) {
-      if (draft.call.signal?.aborted !== true) this.#given.add(operation.id);
+    // Taken in this turn, before anything is waited for: of many equal callers one is given the reply itself.
+    const isGivenHere = isAnswered && isOwn && !isGiven && operation.result !== undefined;
+    if (isGivenHere && draft.call.signal?.aborted !== true) this.#given.add(operation.id);
+    const reply = await this.readings.reply(operation);
+    if (isGivenHere && reply !== undefined) {
       return { ...(await this.#facts(operation, draft, owner)), kind: 'reply', reply };
     }
     if (!isLanded) {
@@ -248,6 +252,12 @@ export class Ledger {
       ...(reading?.quote === undefined ? {} : { quote: reading.quote }),
       ...(otherRun === undefined ? {} : { otherRun }),
     };
+  }
+
+  #assumeDelivered(answer: Answer, signal: AbortSignal | undefined): void {
+    if (answer.kind === 'not_recorded' || answer.operation.stage !== 'closed') return;
+    if (signal?.aborted === true) this.undelivered(answer.operation.id);
+    else if (answer.operation.deliveredAt === undefined) this.delivered(answer.operation.id);
   }
 
   /** The answer about this operation has been written to a caller that was still there. */

@@ -4,7 +4,7 @@
 import type { Command } from '../core/decide.ts';
 import { decide, decided } from '../core/decide.ts';
 import { type EqualCall, judgeEqualCall, judgeOtherRun, type Judgement, stepName } from '../core/intent.ts';
-import { lockedBy } from '../core/locks.ts';
+import { lockAfter, lockedBy } from '../core/locks.ts';
 import {
   isUnsettled,
   type Operation,
@@ -229,7 +229,10 @@ export class Proposals {
         newReview: this.#newReview(context.environment.now()),
       }),
     });
-    return { answer: 'earlier', record: result.record, isOwn: true };
+    // Whoever asked for the new round waits for it as for a first one.
+    return result.stored
+      ? { answer: 'new', record: result.record }
+      : { answer: 'earlier', record: result.record, isOwn: true };
   }
 
   #newReview(at: number): { readonly id: string; readonly expiresAt: number } {
@@ -248,13 +251,17 @@ export class Proposals {
     const context = this.#context;
     const step = await this.#stepOf(draft, run);
     const made = this.#proposal(draft, run, keys[0] ?? '', extras, step?.earlier?.operation.id);
-    const locks = await readLocks(context.store, context.tenant, made.proposal.target?.locks);
+    const withdrawn = await this.#withdrawn(step, made.proposal.id, at);
+    const locks = merged(
+      await readLocks(context.store, context.tenant, made.proposal.target?.locks),
+      withdrawn.locks,
+    );
     const events = this.#firstEvents(draft, made.proposal, locks, step?.earlier, extras, at);
     const attempt = events.find((event) => event.type === 'attempt_started');
     context.reached('before_propose_commit');
     const notedAt = context.environment.monotonic();
     const { operation, writes } = writesOf({ before: undefined, events, locks, worker: context.worker });
-    const superseded = this.#supersededWrites(step, operation, at);
+    const superseded = withdrawn.writes.filter((write) => !writes.some((own) => own.stream === write.stream));
     const [result] = await context.store.commit([
       {
         tenant: context.tenant,
@@ -401,25 +408,35 @@ export class Proposals {
     return { stream, version: row.version, earlier };
   }
 
-  #supersededWrites(step: StepPointer | undefined, operation: Operation, at: number): readonly StreamWrite[] {
-    if (step === undefined) return [];
+  /** What takes the place of the step's earlier proposal: the pointer, its withdrawal, and its place in lines. */
+  async #withdrawn(
+    step: StepPointer | undefined,
+    by: string,
+    at: number,
+  ): Promise<{ readonly writes: readonly StreamWrite[]; readonly locks: LockRecords }> {
+    if (step === undefined) return { writes: [], locks: [] };
     const pointer: StreamWrite = {
       stream: step.stream,
       expectedVersion: step.version,
       events: [],
-      state: { operation: operation.id } as Json,
+      state: { operation: by } as Json,
     };
-    if (step.earlier === undefined) return [pointer];
-    const decision = decide(step.earlier.operation, { type: 'supersede', by: operation.id }, at);
-    if (decision.events === undefined) return [pointer];
-    // A withdrawn operation that stood in a lock's line leaves it when its lock is next looked at.
-    const { writes } = writesOf({
-      before: step.earlier,
+    const { earlier } = step;
+    if (earlier === undefined) return { writes: [pointer], locks: [] };
+    const decision = decide(earlier.operation, { type: 'supersede', by }, at);
+    if (decision.events === undefined) return { writes: [pointer], locks: [] };
+    const context = this.#context;
+    const locks = await readLocks(context.store, context.tenant, earlier.operation.target?.locks);
+    const { operation, writes } = writesOf({
+      before: earlier,
       events: decision.events,
-      locks: [],
-      worker: this.#context.worker,
+      locks,
+      worker: context.worker,
     });
-    return [pointer, ...writes];
+    return {
+      writes: [pointer, ...writes],
+      locks: locks.map((lock) => ({ ...lock, state: lockAfter(lock.state, operation) })),
+    };
   }
 
   // ── Arguments that do not fit the tool ───────────────────────────────────────────────────────────────────
@@ -458,4 +475,9 @@ export class Proposals {
   async argumentsOf(operation: Operation) {
     return (await readPayload(this.#context, operation)).arguments;
   }
+}
+
+/** Locks as they are once an earlier operation of the same commit has left their lines. */
+function merged(locks: LockRecords, changed: LockRecords): LockRecords {
+  return locks.map((lock) => changed.find((other) => other.stream === lock.stream) ?? lock);
 }

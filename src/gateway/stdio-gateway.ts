@@ -277,6 +277,7 @@ export class StdioGateway {
         toolDigest: tool.digest,
         replays: call.replays,
         signal: controller.signal,
+        delivery: 'told',
         ...(call.run === undefined ? {} : { run: call.run }),
         ...(call.meta === undefined ? {} : { meta: call.meta }),
         ...(problem === undefined ? {} : { schemaProblem: problem }),

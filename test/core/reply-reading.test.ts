@@ -17,7 +17,7 @@ import {
   readReadBack,
 } from '../../src/core/reply-reading.ts';
 import type { ReadableReply } from '../../src/core/reply-places.ts';
-import { jsonValue, spelledJson } from './json-arbitraries.ts';
+import { jsonValue, spelledValue } from './json-arbitraries.ts';
 
 function result(structuredContent: unknown, text = 'done'): ReadableReply {
   const body = { content: [{ type: 'text', text }], structuredContent, isError: false };
@@ -191,7 +191,7 @@ describe('classifyReply', () => {
   const kinds = fc.constantFrom<ReadableReply['kind']>('result', 'tool_error', 'protocol_error');
   const oddBody = fc.oneof(
     fc.string(),
-    spelledJson.map(({ text }) => text),
+    spelledValue.map(({ text }) => text),
     fc
       .record({ content: jsonValue, structuredContent: jsonValue, isError: jsonValue }, { requiredKeys: [] })
       .map((body) => JSON.stringify(body)),

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import {
   type DriverSource,
@@ -30,7 +30,9 @@ describe('the engine', () => {
     const driver = await loadSqliteDriver();
     expect(isRecentEnough(driver.version)).toBe(true);
     const connection = driver.open(':memory:');
-    expect(connection.prepare('SELECT sqlite_version() AS version').get()).toEqual({ version: driver.version });
+    expect(connection.prepare('SELECT sqlite_version() AS version').get()).toEqual({
+      version: driver.version,
+    });
     expect(connection.isTransaction).toBe(false);
     connection.close();
   });
@@ -84,10 +86,12 @@ describe('the engine', () => {
         process.emitWarning('ours');
       });
       console.log('done');`;
-    const output = execFileSync(process.execPath, ['--no-warnings=false', '--input-type=module', '-e', script], {
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
       encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, NODE_NO_WARNINGS: '', NODE_OPTIONS: '' },
     });
-    expect(output).toBe('done\n');
+    expect(stdout).toBe('done\n');
+    expect(stderr).toContain('Warning: ours');
+    expect(stderr).not.toContain('SQLite');
   });
 });

@@ -62,7 +62,9 @@ describe('an error of COMMIT', () => {
     for (const fault of faults) {
       expect(fault).toMatchObject({ name: 'StoreFault', code: 'ERR_STORE_UNAVAILABLE', fate: 'unknown' });
       expect((fault as StoreFault).message).toMatch(
-        new RegExp(`^The store at ${file} could not be written: the disk reported an error .*not known: open`),
+        new RegExp(
+          `^The store at ${file} could not be written: the disk reported an error .*not known: open`,
+        ),
       );
     }
     await expectPoisoned(store);
@@ -222,7 +224,9 @@ describe('a full disk', () => {
       });
     }
     expect(String((first as PromiseRejectedResult).reason.message)).toMatch(
-      new RegExp(`^The store at ${file} could not be written: the disk is full .* Nothing of this call was stored\\.$`),
+      new RegExp(
+        `^The store at ${file} could not be written: the disk is full .* Nothing of this call was stored\\.$`,
+      ),
     );
     expect(await versionOf(store, 'op:b')).toBe(0);
     connection?.exec('PRAGMA max_page_count = 100000');

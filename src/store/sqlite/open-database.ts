@@ -3,7 +3,7 @@
 // A setting that is not in force is refused: a store that only believes itself durable is the fault that this
 // program exists to prevent.
 
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreFault } from '../port.ts';
@@ -151,7 +151,8 @@ function placeProblem(file: string, directory: string, error: NodeJS.ErrnoExcept
   switch (error.code) {
     case 'EACCES':
     case 'EPERM':
-      return isDirectory(directory)
+      if (existsSync(file)) return `this user may not write ${file}`;
+      return existsSync(directory)
         ? `this user may not write in ${directory}`
         : `this user may not create ${directory}`;
     case 'EROFS':
@@ -167,10 +168,6 @@ function placeProblem(file: string, directory: string, error: NodeJS.ErrnoExcept
     default:
       return error.message;
   }
-}
-
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
 function unusable(file: string, problem: string, cause: unknown): StoreFault {

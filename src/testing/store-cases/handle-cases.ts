@@ -71,9 +71,11 @@ export const sharedCases: readonly CaseDefinition[] = [
       });
       const before = await all(store);
       assert.equal(before.claims[0]?.sequence, 4);
+      await put(store, change([write('op:last', 0)]));
       await store.close();
       const again = await open();
       assert.deepEqual(await all(again), before);
+      assert.equal(await versionOf(again, 'op:last'), 1);
       await put(again, change([write('op:a', 1)]));
     },
   },

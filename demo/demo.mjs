@@ -1,0 +1,224 @@
+// The demonstration: an agent's client, a gateway, and a destination that loses replies, while processes are
+// killed. It counts what the destination holds, and compares it with what the ledger and the caller were told.
+//
+//   node demo/demo.mjs [--json] [--without-gateway] [--help]
+
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { NOT_CHECKED, ORDER, SCENES } from './stories.mjs';
+import { printTable } from './table.mjs';
+import { makeWorld } from './world.mjs';
+
+const USAGE = `Usage: npm run demo -- [--json] [--without-gateway]
+
+  --json              print one line of JSON in place of the table
+  --without-gateway   let the client talk to the destination itself, with the same retries: it goes wrong
+`;
+
+const FLAGS = ['--json', '--without-gateway', '--help'];
+const given = process.argv.slice(2);
+const unknown = given.find((flag) => !FLAGS.includes(flag));
+if (unknown !== undefined) {
+  process.stderr.write(`The demo knows no ${unknown}.\n${USAGE}`);
+  process.exit(2);
+}
+if (given.includes('--help')) {
+  process.stdout.write(USAGE);
+  process.exit(0);
+}
+const isJson = given.includes('--json');
+const hasGateway = !given.includes('--without-gateway');
+if (hasGateway && !existsSync(fileURLToPath(new URL('../dist/cli/counterfoil.js', import.meta.url)))) {
+  process.stderr.write('The gateway has not been built. `npm run demo` does that by itself; `npm run build` does only that.\n');
+  process.exit(2);
+}
+
+const began = performance.now();
+const folder = mkdtempSync(join(tmpdir(), 'counterfoil-demo-'));
+process.once('SIGINT', () => {
+  rmSync(folder, { recursive: true, force: true });
+  process.exit(130);
+});
+
+function progress(row, words) {
+  const seconds = ((performance.now() - began) / 1000).toFixed(1).padStart(4);
+  const name = row.variant === undefined ? row.id : `${row.id} ${row.variant}`;
+  process.stderr.write(`${seconds} s  ${name.padEnd(26)} ${words}\n`);
+}
+
+// ── Acting ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Acts one scene in a world of its own, and counts when every process of it has ended. */
+async function act(scene, gateway) {
+  const [first] = scene.rows;
+  const name = [first.id, first.variant, gateway ? 'gateway' : 'direct'].filter(Boolean).join('-');
+  const world = makeWorld({ folder: join(folder, name.replaceAll(/[^\w-]+/g, '-')), gateway });
+  let parts;
+  let problem;
+  try {
+    parts = await scene.act(world);
+  } catch (error) {
+    problem = `The story could not be told to its end: ${error.message}`;
+  }
+  await world.close();
+  const shown = gateway ? await Promise.all((parts ?? []).map((part) => showAll(world, part.operations))) : [];
+  return {
+    problem,
+    faultsFired: world.faultsFired(),
+    rows: scene.rows.map((row, index) => ({
+      records: row.records(world.records()),
+      answers: (parts?.[index]?.answers ?? []).map(({ text }) => text),
+      problems: parts?.[index]?.problems ?? [],
+      operations: shown[index] ?? [],
+    })),
+  };
+}
+
+async function showAll(world, ids) {
+  return Promise.all([...new Set(ids)].map((id) => (id === undefined ? undefined : world.show(id))));
+}
+
+/** Runs the tasks side by side, at most `width` at a time, and gives their results in the order of the tasks. */
+async function sideBySide(tasks, width) {
+  const results = [];
+  let next = 0;
+  const worker = async () => {
+    while (next < tasks.length) {
+      const index = next;
+      next += 1;
+      results[index] = await tasks[index]();
+    }
+  };
+  await Promise.all(Array.from({ length: width }, worker));
+  return results;
+}
+
+// ── Judging ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What is said of one row, and every reason why it is not what was promised. */
+function judge(scene, index, guarded, direct) {
+  const row = scene.rows[index];
+  const { id, variant, title, expected } = row;
+  const seen = (guarded ?? direct).rows[index];
+  const problems = [...seen.problems];
+  const problem = (guarded ?? direct).problem;
+  if (problem !== undefined) problems.push(problem);
+  if (seen.records !== expected) {
+    problems.push(`The destination holds ${count(seen.records, 'record')}; ${expected} ${expected === 1 ? 'was' : 'were'} meant.`);
+  }
+  if (guarded !== undefined) problems.push(...judgeLedger(row, seen), ...judgeFaults(scene, index, guarded, direct));
+  return {
+    id,
+    ...(variant === undefined ? {} : { variant }),
+    title,
+    expectedRecords: expected,
+    destinationRecords: seen.records,
+    ...(guarded === undefined || direct === undefined ? {} : { withoutCounterfoil: direct.rows[index].records }),
+    effect: guarded === undefined ? null : effectOf(seen.operations),
+    evidence: evidenceOf(seen.operations),
+    told: seen.answers,
+    operations: seen.operations.map((shown) => shown?.operation.id),
+    ok: problems.length === 0,
+    problems,
+  };
+}
+
+function judgeLedger(row, { operations, answers }) {
+  const problems = [];
+  const effect = effectOf(operations);
+  if (effect !== row.effect) problems.push(`The ledger says ${effect}; ${row.effect} was meant.`);
+  if (answers.length !== row.told.length) {
+    problems.push(`The caller was answered ${answers.length} times; ${row.told.length} were meant.`);
+  }
+  for (const [index, answer] of answers.entries()) {
+    const wanted = row.told[index];
+    if (wanted !== undefined && !wanted.test(answer)) {
+      problems.push(`The caller was told ${JSON.stringify(answer.slice(0, 120))}; ${wanted} was meant.`);
+    }
+  }
+  return problems;
+}
+
+/** A story proves something only when its faults have happened, and only when they would have done harm. */
+function judgeFaults(scene, index, guarded, direct) {
+  const problems = [];
+  if (guarded.faultsFired !== scene.faults) {
+    problems.push(`${count(guarded.faultsFired, 'fault')} fired; ${scene.faults} were planned.`);
+  }
+  const { without } = scene.rows[index];
+  const made = direct?.rows[index].records;
+  if (without !== undefined && made !== without) {
+    problems.push(`Without Counterfoil ${count(made, 'record')} came of it; ${without} were foreseen, so that this proves nothing.`);
+  }
+  return problems;
+}
+
+/** The effect of all operations of a row, where they have the same. */
+function effectOf(operations) {
+  const effects = new Set(operations.map((shown) => shown?.operation.effect ?? 'nothing recorded'));
+  return effects.size === 0 ? 'nothing recorded' : [...effects].join(', ');
+}
+
+function evidenceOf(operations) {
+  const words = new Set();
+  for (const shown of operations) {
+    const decision = shown?.operation.review?.decision;
+    if (decision !== undefined) words.add(`${decision.kind} by ${decision.by}`);
+    for (const piece of shown?.operation.evidence ?? []) {
+      const word = evidenceWord(piece);
+      if (word !== undefined) words.add(word);
+    }
+  }
+  return words.size === 0 ? ['none'] : [...words];
+}
+
+function evidenceWord(piece) {
+  if (piece.kind === 'acknowledgement') return piece.means === 'accepted' ? 'acknowledged' : `answered: ${piece.means}`;
+  if (piece.kind === 'lookup') return piece.found === 'present' ? 'found by look-up' : `looked up: ${piece.found.replace('_', ' ')}`;
+  if (piece.kind === 'readback') return piece.matches === true ? 'read back' : 'read back, not equal';
+  if (piece.kind === 'transport') return piece.left === 'no' ? 'nothing left' : 'reply lost';
+  return undefined;
+}
+
+function count(number, noun) {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+// ── The run ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+async function tell(scene) {
+  for (const row of scene.rows) progress(row, `${row.title} …`);
+  const isCompared = !hasGateway || scene.rows.some((row) => row.without !== undefined);
+  const guarded = hasGateway ? await act(scene, true) : undefined;
+  const direct = isCompared ? await act(scene, false) : undefined;
+  const rows = scene.rows.map((_, index) => judge(scene, index, guarded, direct));
+  for (const row of rows) {
+    const words = `${count(row.destinationRecords, 'record')}${row.effect === null ? '' : `, ${row.effect}`}`;
+    progress(row, row.ok ? words : `WRONG: ${row.problems.join(' ')}`);
+  }
+  return { rows, faultsFired: (guarded?.faultsFired ?? 0) + (direct?.faultsFired ?? 0) };
+}
+
+const scenes = hasGateway ? SCENES : SCENES.filter(({ rows }) => rows.some((row) => row.without !== undefined));
+const width = Math.max(3, Math.min(6, availableParallelism()));
+const told = await sideBySide(
+  scenes.map((scene) => () => tell(scene)),
+  width,
+);
+const stories = told
+  .flatMap(({ rows }) => rows)
+  .toSorted((a, b) => ORDER.indexOf(a.id) - ORDER.indexOf(b.id));
+const faultsFired = told.reduce((sum, scene) => sum + scene.faultsFired, 0);
+const ok = stories.every((story) => story.ok);
+
+if (ok) rmSync(folder, { recursive: true, force: true });
+else process.stderr.write(`What the processes of this run wrote is kept in ${folder}\n`);
+const seconds = Number(((performance.now() - began) / 1000).toFixed(1));
+if (isJson) {
+  process.stdout.write(`${JSON.stringify({ ok, stories, notChecked: NOT_CHECKED, faultsFired, seconds })}\n`);
+} else {
+  printTable({ ok, stories, notChecked: NOT_CHECKED, faultsFired, seconds, hasGateway });
+}
+process.exitCode = ok ? 0 : 1;
