@@ -4,11 +4,10 @@ import { authorityFor, judgeSending, type SendingConditions } from './authority.
 import type { ToolFacts } from './contract.ts';
 import type { Evidence } from './evidence.ts';
 import type { Effect } from './lifecycle.ts';
+import type { Attempt, ContentDigest } from './attempt.ts';
 import {
-  type Attempt,
   assertNever,
   attemptsOfRound,
-  type ContentDigest,
   evolve,
   evolveAll,
   isStatementCurrent,

@@ -4,7 +4,7 @@
 // order and late: two orders of the same pieces give the same effect.
 
 import type { Effect } from './lifecycle.ts';
-import type { Attempt, ContentDigest } from './operation.ts';
+import type { Attempt, ContentDigest } from './attempt.ts';
 
 /** Kinds, weakest first. A person's statement is no evidence here: it fills `resolution`. */
 export type Finding =

@@ -3,6 +3,7 @@
 // The state is what the store keeps in the row, so that no history is replayed to decide. It holds digests
 // and references only; payloads, results and what a reviewer saw are content documents (D12).
 
+import type { Attempt, ContentDigest } from './attempt.ts';
 import { effectOf, type Evidence } from './evidence.ts';
 import type { RepeatClass, ToolClass } from './contract.ts';
 import {
@@ -17,9 +18,6 @@ import {
 
 export type OperationId = string & { readonly brand?: 'OperationId' };
 
-/** `sha256:` + hex of a salted content document; the only form in which content is named here. */
-export type ContentDigest = string;
-
 export interface RunReference {
   readonly id: string;
   /** True when nobody gave a run: then it is (principal, destination), rolled over every 24 h. */
@@ -27,19 +25,6 @@ export interface RunReference {
   /** Declared by the workflow's author; hashed into the intent. */
   readonly step?: string;
   readonly single?: boolean;
-}
-
-/** One try at sending. `sendBy` (ms since the epoch) is informative; the sender measures monotonic time. */
-export interface Attempt {
-  readonly id: string;
-  readonly number: number;
-  readonly worker: string;
-  readonly epoch: number;
-  readonly startedAt: number;
-  readonly sendBy: number;
-  readonly open: boolean;
-  /** True when another took the claim while this attempt was out: its result is late evidence, never more. */
-  readonly fenced?: boolean;
 }
 
 export type ReviewQuestion =

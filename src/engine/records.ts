@@ -2,7 +2,8 @@
 
 import { sha256 } from '../core/digest.ts';
 import { FREE_LOCK, holdsLocks, lockAfter, type LockState } from '../core/locks.ts';
-import { evolveAll, type ContentDigest, type Operation, type OperationEvent } from '../core/operation.ts';
+import type { ContentDigest } from '../core/attempt.ts';
+import { evolveAll, type Operation, type OperationEvent } from '../core/operation.ts';
 import type {
   Change,
   ContentDocument,

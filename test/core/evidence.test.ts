@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { effectOf, type Evidence, type Finding } from '../../src/core/evidence.ts';
 import type { Effect } from '../../src/core/lifecycle.ts';
-import type { Attempt } from '../../src/core/operation.ts';
+import type { Attempt } from '../../src/core/attempt.ts';
 import {
   ABSENT,
   ACCEPTED,

@@ -5,8 +5,8 @@ import type { ContractOperation, Lookup, ReadBack, ToolFacts } from '../../src/c
 import { type Command, decide, type Decision } from '../../src/core/decide.ts';
 import type { Evidence, Finding } from '../../src/core/evidence.ts';
 import type { Effect, Resolution, Stage } from '../../src/core/lifecycle.ts';
+import type { Attempt } from '../../src/core/attempt.ts';
 import {
-  type Attempt,
   evolveAll,
   type Operation,
   type OperationEvent,

@@ -7,8 +7,8 @@ import type { ToolClass, ToolFacts } from '../../src/core/contract.ts';
 import { type Command, decide, type Decision } from '../../src/core/decide.ts';
 import type { Evidence, Finding } from '../../src/core/evidence.ts';
 import type { Resolution } from '../../src/core/lifecycle.ts';
+import type { Attempt } from '../../src/core/attempt.ts';
 import {
-  type Attempt,
   evolve,
   type Operation,
   type OperationEvent,

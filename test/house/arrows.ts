@@ -96,14 +96,20 @@ export const FILES: {
     packages: ['@photostructure/sqlite'],
     because: 'the engine where Node carries none that is recent enough',
   },
-  'gateway/tool-list.ts': { packages: ['ajv'], because: 'arguments are checked against the tools’ own schemas' },
+  'gateway/tool-list.ts': {
+    packages: ['ajv'],
+    because: 'arguments are checked against the tools’ own schemas',
+  },
 };
 
 /** Who touches `process`, and which members of it; `itself` where it is handed on. */
 export const PROCESS: {
   readonly [place: string]: { readonly members: readonly string[] | 'any'; readonly because: string };
 } = {
-  cli: { members: 'any', because: 'arguments, environment, exit code, signals and the standard streams are its own' },
+  cli: {
+    members: 'any',
+    because: 'arguments, environment, exit code, signals and the standard streams are its own',
+  },
   'compose.ts': { members: ['pid'], because: 'the name of a file that only this process writes' },
   'engine/presence.ts': {
     members: ['kill', 'pid', 'platform'],
@@ -133,7 +139,10 @@ export function findBrokenArrows(sources: Sources, rules: HouseRules): readonly 
   const graph = new Map<string, string[]>();
   for (const [file, text] of sources) {
     const imports = importsOf(file, text);
-    graph.set(file, imports.filter(isRelative).map((each) => resolve(file, each)));
+    graph.set(
+      file,
+      imports.filter(isRelative).map((each) => resolve(file, each)),
+    );
     if (rules.rooms[roomOf(file)] === undefined) {
       problems.push(`${file}: the room "${roomOf(file)}" has no entry in the table of arrows.`);
       continue;

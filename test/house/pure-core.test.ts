@@ -29,7 +29,8 @@ const FORBIDDEN = new Set([
 ]);
 
 /** What answers differently from one machine, zone or language to the next. */
-const BY_LOCALE = /^(toLocale\w*|localeCompare|get(Date|Day|FullYear|Hours|Minutes|Month|Seconds|TimezoneOffset))$/;
+const BY_LOCALE =
+  /^(toLocale\w*|localeCompare|get(Date|Day|FullYear|Hours|Minutes|Month|Seconds|TimezoneOffset))$/;
 
 function findImpurities(path: string, text: string): readonly string[] {
   const problems: string[] = [];
@@ -53,7 +54,9 @@ function impurityOf(node: SyntaxNode): string | undefined {
   if (node['async'] === true) return 'waits';
   if (node.type !== 'MemberExpression') return undefined;
   const name = (node['property'] as SyntaxNode)['name'];
-  return typeof name === 'string' && BY_LOCALE.test(name) ? `uses ${name}, which differs by place` : undefined;
+  return typeof name === 'string' && BY_LOCALE.test(name)
+    ? `uses ${name}, which differs by place`
+    : undefined;
 }
 
 test('the core has no clock, no randomness, no timers and no promises', () => {

@@ -29,7 +29,9 @@ export interface SyntaxNode {
 }
 
 export function isSyntaxNode(value: unknown): value is SyntaxNode {
-  return typeof value === 'object' && value !== null && typeof (value as { type?: unknown }).type === 'string';
+  return (
+    typeof value === 'object' && value !== null && typeof (value as { type?: unknown }).type === 'string'
+  );
 }
 
 /** The node, and the way to it: the parents from the nearest on, each with the member that leads down. */

@@ -1,0 +1,17 @@
+// One try at sending, as it is recorded before the first byte leaves.
+
+/** `sha256:` + hex of a salted content document; the only form in which content is named in records. */
+export type ContentDigest = string;
+
+/** `sendBy` (ms since the epoch) is informative; the sender measures monotonic time. */
+export interface Attempt {
+  readonly id: string;
+  readonly number: number;
+  readonly worker: string;
+  readonly epoch: number;
+  readonly startedAt: number;
+  readonly sendBy: number;
+  readonly open: boolean;
+  /** True when another took the claim while this attempt was out: its result is late evidence, never more. */
+  readonly fenced?: boolean;
+}
