@@ -98,7 +98,8 @@ function dnsVersions(name, type) {
 class Refusal extends Error {}
 
 const text = (description) => ({ type: 'string', description });
-const optional = (schema) => ({ ...schema, optional: true });
+/** Arguments that may be left out; the others are required. */
+const OPTIONAL = new Set(['external_ref', 'comment', 'id']);
 
 const DESCRIPTIONS = {
   create_snapshot: [
@@ -111,7 +112,7 @@ const DESCRIPTIONS = {
       service: text('the service that is changed'),
       starts: text('when the change begins, such as 2026-12-05T22:00Z'),
       description: text('what is going to be done'),
-      external_ref: optional(text('a reference of the caller, kept with the request')),
+      external_ref: text('a reference of the caller, kept with the request'),
     },
   ],
   find_change_request: [
@@ -124,7 +125,7 @@ const DESCRIPTIONS = {
       name: text('the name, such as db.example.com'),
       type: { type: 'string', enum: ['A', 'AAAA', 'CNAME'] },
       value: text('the address or name that it points to'),
-      comment: optional(text('kept beside the record')),
+      comment: text('kept beside the record'),
     },
   ],
   get_dns_record: ['Reads a DNS record.', { name: text('the name'), type: text('the type, such as A') }],
@@ -135,7 +136,7 @@ const DESCRIPTIONS = {
   get_vm: ['Reads the state of a virtual machine.', { vm: text('the machine, such as vm-17') }],
   list_snapshots: [
     'Lists the snapshots of a database that are complete.',
-    { database: text('the database'), id: optional(text('only this one')) },
+    { database: text('the database'), id: text('only this one') },
   ],
   notify_team: [
     'Posts a message to a channel. It cannot be found again through this server.',
@@ -151,10 +152,8 @@ function listTools() {
     inputSchema: {
       type: 'object',
       additionalProperties: false,
-      required: Object.keys(properties).filter((argument) => properties[argument].optional !== true),
-      properties: Object.fromEntries(
-        Object.entries(properties).map(([argument, { optional: _, ...schema }]) => [argument, schema]),
-      ),
+      required: Object.keys(properties).filter((argument) => !OPTIONAL.has(argument)),
+      properties,
     },
     annotations: { readOnlyHint: Object.hasOwn(READS, name) },
   }));

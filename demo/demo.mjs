@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { count, judge } from './judge.mjs';
 import { NOT_CHECKED, ORDER, SCENES } from './stories.mjs';
 import { printTable } from './table.mjs';
 import { makeWorld } from './world.mjs';
@@ -31,7 +32,9 @@ if (given.includes('--help')) {
 const isJson = given.includes('--json');
 const hasGateway = !given.includes('--without-gateway');
 if (hasGateway && !existsSync(fileURLToPath(new URL('../dist/cli/counterfoil.js', import.meta.url)))) {
-  process.stderr.write('The gateway has not been built. `npm run demo` does that by itself; `npm run build` does only that.\n');
+  process.stderr.write(
+    'The gateway has not been built. `npm run demo` does that by itself; `npm run build` does only that.\n',
+  );
   process.exit(2);
 }
 
@@ -63,7 +66,9 @@ async function act(scene, gateway) {
     problem = `The story could not be told to its end: ${error.message}`;
   }
   await world.close();
-  const shown = gateway ? await Promise.all((parts ?? []).map((part) => showAll(world, part.operations))) : [];
+  const shown = gateway
+    ? await Promise.all((parts ?? []).map((part) => showAll(world, part.operations)))
+    : [];
   return {
     problem,
     faultsFired: world.faultsFired(),
@@ -95,97 +100,6 @@ async function sideBySide(tasks, width) {
   return results;
 }
 
-// ── Judging ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** What is said of one row, and every reason why it is not what was promised. */
-function judge(scene, index, guarded, direct) {
-  const row = scene.rows[index];
-  const { id, variant, title, expected } = row;
-  const seen = (guarded ?? direct).rows[index];
-  const problems = [...seen.problems];
-  const problem = (guarded ?? direct).problem;
-  if (problem !== undefined) problems.push(problem);
-  if (seen.records !== expected) {
-    problems.push(`The destination holds ${count(seen.records, 'record')}; ${expected} ${expected === 1 ? 'was' : 'were'} meant.`);
-  }
-  if (guarded !== undefined) problems.push(...judgeLedger(row, seen), ...judgeFaults(scene, index, guarded, direct));
-  return {
-    id,
-    ...(variant === undefined ? {} : { variant }),
-    title,
-    expectedRecords: expected,
-    destinationRecords: seen.records,
-    ...(guarded === undefined || direct === undefined ? {} : { withoutCounterfoil: direct.rows[index].records }),
-    effect: guarded === undefined ? null : effectOf(seen.operations),
-    evidence: evidenceOf(seen.operations),
-    told: seen.answers,
-    operations: seen.operations.map((shown) => shown?.operation.id),
-    ok: problems.length === 0,
-    problems,
-  };
-}
-
-function judgeLedger(row, { operations, answers }) {
-  const problems = [];
-  const effect = effectOf(operations);
-  if (effect !== row.effect) problems.push(`The ledger says ${effect}; ${row.effect} was meant.`);
-  if (answers.length !== row.told.length) {
-    problems.push(`The caller was answered ${answers.length} times; ${row.told.length} were meant.`);
-  }
-  for (const [index, answer] of answers.entries()) {
-    const wanted = row.told[index];
-    if (wanted !== undefined && !wanted.test(answer)) {
-      problems.push(`The caller was told ${JSON.stringify(answer.slice(0, 120))}; ${wanted} was meant.`);
-    }
-  }
-  return problems;
-}
-
-/** A story proves something only when its faults have happened, and only when they would have done harm. */
-function judgeFaults(scene, index, guarded, direct) {
-  const problems = [];
-  if (guarded.faultsFired !== scene.faults) {
-    problems.push(`${count(guarded.faultsFired, 'fault')} fired; ${scene.faults} were planned.`);
-  }
-  const { without } = scene.rows[index];
-  const made = direct?.rows[index].records;
-  if (without !== undefined && made !== without) {
-    problems.push(`Without Counterfoil ${count(made, 'record')} came of it; ${without} were foreseen, so that this proves nothing.`);
-  }
-  return problems;
-}
-
-/** The effect of all operations of a row, where they have the same. */
-function effectOf(operations) {
-  const effects = new Set(operations.map((shown) => shown?.operation.effect ?? 'nothing recorded'));
-  return effects.size === 0 ? 'nothing recorded' : [...effects].join(', ');
-}
-
-function evidenceOf(operations) {
-  const words = new Set();
-  for (const shown of operations) {
-    const decision = shown?.operation.review?.decision;
-    if (decision !== undefined) words.add(`${decision.kind} by ${decision.by}`);
-    for (const piece of shown?.operation.evidence ?? []) {
-      const word = evidenceWord(piece);
-      if (word !== undefined) words.add(word);
-    }
-  }
-  return words.size === 0 ? ['none'] : [...words];
-}
-
-function evidenceWord(piece) {
-  if (piece.kind === 'acknowledgement') return piece.means === 'accepted' ? 'acknowledged' : `answered: ${piece.means}`;
-  if (piece.kind === 'lookup') return piece.found === 'present' ? 'found by look-up' : `looked up: ${piece.found.replace('_', ' ')}`;
-  if (piece.kind === 'readback') return piece.matches === true ? 'read back' : 'read back, not equal';
-  if (piece.kind === 'transport') return piece.left === 'no' ? 'nothing left' : 'reply lost';
-  return undefined;
-}
-
-function count(number, noun) {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
-}
-
 // ── The run ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function tell(scene) {
@@ -201,7 +115,9 @@ async function tell(scene) {
   return { rows, faultsFired: (guarded?.faultsFired ?? 0) + (direct?.faultsFired ?? 0) };
 }
 
-const scenes = hasGateway ? SCENES : SCENES.filter(({ rows }) => rows.some((row) => row.without !== undefined));
+const scenes = hasGateway
+  ? SCENES
+  : SCENES.filter(({ rows }) => rows.some((row) => row.without !== undefined));
 const width = Math.max(3, Math.min(6, availableParallelism()));
 const told = await sideBySide(
   scenes.map((scene) => () => tell(scene)),

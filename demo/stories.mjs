@@ -17,17 +17,18 @@ const OLD_MACHINE = { vm: 'vm-17', name: 'billing-db-old' };
 const NEW_MACHINE = { vm: 'vm-18', name: 'billing-db-new' };
 const RUN = { run: 'cutover billing 2026-12-05' };
 
-/** The destination's own answer, unchanged. */
-const OWN_CHANGE = /^\{"id":"CHG-1042",/;
-const OWN_SNAPSHOT = /^\{"id":"SNAP-1",/;
+/** The destination's own answers, unchanged. `…` stands for any words. */
+const OWN_CHANGE = '{"id":"CHG-1042",';
+const OWN_SNAPSHOT = '{"id":"SNAP-1",';
+const ALREADY_EXISTS = 'ALREADY_EXISTS — this was done before in this run; nothing was sent now…';
 
 function dns(value) {
   return { name: 'db.billing.example.com', type: 'A', value };
 }
 
 // ── Scenes ───────────────────────────────────────────────────────────────────────────────────────────────────
-// rows: what is told in the end. `records` counts what the destination holds, `told` are the first words of the
-// answers in their order. act: gives, for each row, the answers and the operations they were about.
+// rows: what is told in the end. `records` counts what the destination holds; `told` is how the answers begin, in
+// their order (a list: any of these). act: gives, for each row, the answers and the operations they were about.
 
 const lostReply = {
   rows: [
@@ -37,7 +38,7 @@ const lostReply = {
       expected: 1,
       without: 2,
       effect: 'verified',
-      told: [/^ALREADY_EXISTS — /],
+      told: [`${ALREADY_EXISTS}"CHG-1042": found by look-up`],
       records: ({ length }) => length,
     },
   ],
@@ -63,13 +64,14 @@ const downAtFirst = {
       expected: 1,
       without: 1,
       effect: 'verified',
-      told: [/^NOT SENT YET — waits for cutover to answer again/, OWN_CHANGE],
+      told: ['NOT SENT YET — waits for cutover to answer again', OWN_CHANGE],
       records: ({ length }) => length,
     },
   ],
   faults: 3,
   async act(world) {
     const agent = await world.agent();
+    await agent.call('get_vm', { vm: OLD_MACHINE.vm });
     world.plan({ on: 'start', do: 'exit', times: 2 });
     await world.killDestination();
     const said = { ...RUN, call: 'call-1', patienceMs: 3_000, tries: 6 };
@@ -89,7 +91,7 @@ const nobodyCanLook = {
       expected: 1,
       without: 2,
       effect: 'unknown',
-      told: [/^OUTCOME UNKNOWN — with a person now/],
+      told: ['OUTCOME UNKNOWN — with a person now'],
       records: ({ length }) => length,
     },
   ],
@@ -115,10 +117,10 @@ function killed(point, what) {
       {
         id: 'S4',
         variant: point,
-        title: `The gateway is killed ${what}, and started twice`,
+        title: `SIGKILL at ${point} (${what}), two restarts`,
         expected: 1,
         effect: 'verified',
-        told: [/^(ALREADY_EXISTS — |\{"id":"CHG-1042",)/],
+        told: [[`${ALREADY_EXISTS}"CHG-1042"`, OWN_CHANGE]],
         records: ({ length }) => length,
       },
     ],
@@ -135,7 +137,9 @@ function killed(point, what) {
       const answer = await third.call('raise_change_request', CHANGE, said);
       const last = await world.show();
       const isSame = kept !== undefined && kept.operation.id === last?.operation.id;
-      const problems = isSame ? [] : ['The operation that was recorded before the kill is not the one afterwards.'];
+      const problems = isSame
+        ? []
+        : ['The operation that was recorded before the kill is not the one afterwards.'];
       return [{ answers: [answer], operations: [last?.operation.id], problems }];
     },
   };
@@ -156,21 +160,23 @@ const threeKindsOfDuplicate = {
     {
       id: 'S16',
       variant: 'reasoning',
-      title: 'The model does not see that it is done, and asks anew in other words',
+      title: 'The model misses that it is done, and asks in other words',
       expected: 1,
       without: 2,
       effect: 'verified',
-      told: [/^\{"id":"CHG-1043",/, /^ALREADY_EXISTS — .*NOT applied: description/],
+      told: ['{"id":"CHG-1043",', `${ALREADY_EXISTS}"CHG-1043"…NOT applied: description`],
       records: (all) => all.filter(({ service }) => service === 'payments').length,
     },
     {
       id: 'S16',
       variant: 'A→B→A',
-      title: 'DNS: new address, old one, new one again; and once more by mistake',
+      title: 'DNS: new, old, new again; and once more by mistake',
       expected: 3,
       without: 4,
       effect: 'verified',
-      told: [/"version":1\}$/, /"version":2\}$/, /"version":3\}$/, /^ALREADY_EXISTS — /],
+      told: [1, 2, 3]
+        .map((version) => `{"name":"db.billing.example.com",…"version":${version}}`)
+        .concat(ALREADY_EXISTS),
       records: (all) => all.filter(({ type }) => type === 'A').length,
     },
     {
@@ -180,7 +186,7 @@ const threeKindsOfDuplicate = {
       expected: 5,
       without: 5,
       effect: 'accepted',
-      told: [1, 2, 3, 4, 5].map((count) => new RegExp(`"clicks":${count}\\}$`)),
+      told: [1, 2, 3, 4, 5].map((clicks) => `{"button":"Next","clicks":${clicks}}`),
       records: (all) => all.filter(({ button }) => button === 'Next').length,
     },
   ],
@@ -190,10 +196,9 @@ const threeKindsOfDuplicate = {
     const operations = [];
     const call = async (...args) => {
       const answer = await agent.call(...args);
-      operations.push((await newest(world)) ?? answer.operation);
+      operations.push(await newest(world));
       return answer;
     };
-    const since = (mark) => operations.slice(mark);
 
     world.plan({ on: 'raise_change_request', do: 'take', ms: 1_500 });
     const said = { ...RUN, call: 'call-1', patienceMs: 1_000, tries: 6 };
@@ -217,7 +222,7 @@ const threeKindsOfDuplicate = {
       { answers: transport, operations: operations.slice(0, 1) },
       { answers: reasoning, operations: operations.slice(1, 3) },
       { answers: addresses, operations: operations.slice(3, 7) },
-      { answers: clicks, operations: since(7) },
+      { answers: clicks, operations: operations.slice(7) },
     ];
   },
 };
@@ -254,7 +259,7 @@ const allAtOnce = {
       expected: 1,
       without: SAME_AT_ONCE,
       effect: 'verified',
-      told: Array.from({ length: SAME_AT_ONCE }, () => /^(\{|ALREADY_EXISTS — .*)"?.*CHG-1042/),
+      told: Array.from({ length: SAME_AT_ONCE }, () => [OWN_CHANGE, `${ALREADY_EXISTS}"CHG-1042"`]),
       records: ({ length }) => length,
     },
   ],
@@ -277,16 +282,16 @@ const cutover = {
   rows: [
     {
       id: 'cutover',
-      title: 'As planned: snapshot, change request, DNS, decommission (approved)',
+      title: 'As planned: snapshot, change request, DNS, decommission',
       expected: 4,
       without: 4,
       effect: 'verified',
       told: [
         OWN_SNAPSHOT,
         OWN_CHANGE,
-        /"value":"10.0.0.18"/,
-        /^NOT SENT YET — waiting for a person's approval/,
-        /"vm":"vm-17","name":"billing-db-old","state":"decommissioned"/,
+        '{"name":"db.billing.example.com","type":"A","value":"10.0.0.18",',
+        "NOT SENT YET — waiting for a person's approval",
+        '{"vm":"vm-17","name":"billing-db-old","state":"decommissioned"}',
       ],
       records: (all) => all.filter(({ vm }) => vm !== NEW_MACHINE.vm).length,
     },
@@ -296,7 +301,7 @@ const cutover = {
       expected: 0,
       without: 1,
       effect: 'not_sent',
-      told: [/^NOT SENT YET — waiting for a person's approval/, /^NOT SENT — denied by an approver/],
+      told: ["NOT SENT YET — waiting for a person's approval…vm-18", 'NOT SENT — denied by an approver'],
       records: (all) => all.filter(({ vm }) => vm === NEW_MACHINE.vm).length,
     },
   ],
@@ -318,7 +323,10 @@ const cutover = {
     answers.push(await agent.call('decommission_vm', OLD_MACHINE, said));
     if (!world.gateway) {
       const replayed = await agent.call('decommission_vm', NEW_MACHINE, said);
-      return [{ answers, operations: [] }, { answers: [replayed], operations: [] }];
+      return [
+        { answers, operations: [] },
+        { answers: [replayed], operations: [] },
+      ];
     }
 
     // The demo owner looks at what is asked, and decides on exactly that.
@@ -332,7 +340,7 @@ const cutover = {
     const replayed = [await agent.call('decommission_vm', NEW_MACHINE, said)];
     const wrong = await world.show();
     const reason = 'vm-18 is the new machine.';
-    await world.counterfoil(['deny', wrong.operation.id, '--digest', wrong.digest, '--reason', reason]);
+    await world.deny(wrong.operation.id, wrong.digest, 'demo owner', reason);
     replayed.push(await agent.call('decommission_vm', NEW_MACHINE, said));
     return [
       { answers, operations },
@@ -347,12 +355,12 @@ async function newest(world) {
 
 /** The longest first, because they are acted side by side. */
 export const SCENES = [
-  killed('attempt_recorded', 'before the first byte leaves'),
+  killed('attempt_recorded', 'nothing has left'),
   threeKindsOfDuplicate,
   cutover,
-  killed('bytes_left', 'after the bytes have left'),
-  killed('before_outcome_commit', 'with the reply in its hands'),
-  killed('outcome_recorded', 'before the caller hears of it'),
+  killed('bytes_left', 'the bytes have left'),
+  killed('before_outcome_commit', 'reply not recorded'),
+  killed('outcome_recorded', 'nobody was answered'),
   downAtFirst,
   slowSnapshot,
   lostReply,

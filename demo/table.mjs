@@ -1,53 +1,88 @@
-// The end of the demo on a terminal: a row for each story, what the caller was told below it, and what was not
-// checked.
+// The end of the demo on a terminal: a row for each story, below it how its effect is known and what the caller
+// was told; then what was not checked.
 
-const WIDTH = 112;
-const TOLD_MAX = 220;
+const WIDTH = 114;
+const TITLE = 66;
+const TOLD_MAX = 230;
 
 export function printTable({ ok, stories, notChecked, faultsFired, seconds, hasGateway }) {
   const print = (line = '') => process.stdout.write(`${line}\n`);
   print();
   print(
     hasGateway
-      ? '                                                                             records'
-      : 'The same client with the same retries, and no Counterfoil between it and the destination.\n',
+      ? "The records are counted in the destination's own log, after every process had ended."
+      : 'The same client with the same retries, and nothing between it and the destination.',
   );
-  print(columns('', 'story', 'meant', 'held', hasGateway ? 'without*' : '', 'effect'));
+  print();
+  if (hasGateway) print(row('', '', '', 'records', '', ''));
+  print(row('', 'story', 'meant', 'held', hasGateway ? 'without*' : '', 'effect'));
   print('─'.repeat(WIDTH));
   for (const story of stories) {
-    const { id, variant, title, expectedRecords, destinationRecords, withoutCounterfoil, effect } = story;
-    const name = variant === undefined ? id : `${id} ${variant}`;
-    print(
-      columns(story.ok ? '✓' : '✗', name, expectedRecords, destinationRecords, withoutCounterfoil ?? '', effect ?? 'nobody knows'),
-    );
-    for (const line of wrapped(title, WIDTH - 6)) print(`    ${line}`);
-    if (hasGateway) {
-      print(`    evidence: ${story.evidence.join(', ')}`);
-      for (const line of wrapped(`told: ${toldWords(story.told)}`, WIDTH - 6)) print(`    ${line}`);
-    }
-    for (const problem of story.problems) for (const line of wrapped(`✗ ${problem}`, WIDTH - 6)) print(`    ${line}`);
+    for (const line of linesOf(story, hasGateway)) print(line);
     print();
   }
-  if (hasGateway) print('* records that the same client makes with the same retries when no Counterfoil stands between.\n');
-  print('What was not checked here');
-  for (const sentence of notChecked) for (const [index, line] of wrapped(sentence, WIDTH - 4).entries()) print(`${index === 0 ? '  – ' : '    '}${line}`);
-  print();
-  const good = stories.filter((story) => story.ok).length;
-  print(`${good} passed, ${stories.length - good} failed: ${ok ? 'every count and every answer was as meant' : 'see ✗'} (${faultsFired} faults fired, ${seconds} s)`);
+  if (hasGateway) print('* made by the same client with the same retries when nothing stands between.\n');
+  if (hasGateway) {
+    print('What was not checked here');
+    for (const sentence of notChecked) for (const line of hanging('  – ', sentence)) print(line);
+    print();
+  }
+  const passed = stories.filter((story) => story.ok).length;
+  print(
+    `${passed} passed, ${stories.length - passed} failed (${faultsFired} faults fired, ${seconds} s)${ok ? '' : ': see ✗ above'}`,
+  );
 }
 
-function columns(mark, story, meant, held, without, effect) {
-  return `${mark.padEnd(2)}  ${story.padEnd(62)} ${String(meant).padStart(5)} ${String(held).padStart(5)} ${String(without).padStart(9)}   ${effect}`;
+function linesOf(story, hasGateway) {
+  const {
+    id,
+    title,
+    expectedRecords,
+    destinationRecords,
+    withoutCounterfoil = '–',
+    effect,
+    evidence,
+    told,
+  } = story;
+  const lines = [
+    row(
+      story.ok ? '✓' : '✗',
+      `${id.padEnd(8)} ${title}`,
+      expectedRecords,
+      destinationRecords,
+      hasGateway ? withoutCounterfoil : '',
+      effect ?? 'nobody knows',
+    ),
+  ];
+  if (hasGateway) {
+    lines.push(
+      ...hanging(
+        '           evidence  ',
+        evidence.length === 0 ? 'none needed: nothing was sent' : evidence.join(', '),
+      ),
+    );
+    lines.push(...hanging('           told      ', toldWords(told)));
+  }
+  for (const problem of story.problems) lines.push(...hanging('         ✗ ', problem));
+  return lines;
 }
 
-/** The last answer, shortened; where there were several, how many came before it. */
+function row(mark, story, meant, held, without, effect) {
+  const cells = [
+    mark.padEnd(1),
+    story.padEnd(TITLE + 9),
+    ...[meant, held].map((cell) => String(cell).padStart(5)),
+  ];
+  return `${cells.join(' ')} ${String(without).padStart(9)}  ${effect}`.trimEnd();
+}
+
+/** The last answer, shortened; two different ones both. */
 function toldWords(answers) {
-  if (answers.length === 0) return 'nothing';
-  const texts = [...new Set(answers)];
-  const last = shortened(answers.at(-1));
-  if (answers.length === 1) return last;
-  if (texts.length === 2 && answers.length === 2) return `${shortened(answers[0], 80)}  then: ${last}`;
-  return `(${answers.length} answers, the last:) ${last}`;
+  const last = answers.at(-1);
+  if (last === undefined) return 'nothing';
+  if (answers.length === 1) return shortened(last);
+  if (answers.length === 2) return `${shortened(answers[0], 90)} Then: ${shortened(last, TOLD_MAX - 90)}`;
+  return `(the last of ${answers.length}) ${shortened(last)}`;
 }
 
 function shortened(text, max = TOLD_MAX) {
@@ -55,16 +90,19 @@ function shortened(text, max = TOLD_MAX) {
   return plain.length <= max ? plain : `${plain.slice(0, max).replace(/\s+\S*$/, '')} …`;
 }
 
-function wrapped(text, width) {
+/** Words wrapped behind a heading, the following lines below its end. */
+function hanging(heading, text) {
   const lines = [];
   let line = '';
   for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
+    if (line !== '' && heading.length + line.length + 1 + word.length > WIDTH) {
       lines.push(line);
       line = word;
     } else {
       line = line === '' ? word : `${line} ${word}`;
     }
   }
-  return [...lines, line];
+  return [...lines, line].map(
+    (words, index) => `${index === 0 ? heading : ' '.repeat(heading.length)}${words}`,
+  );
 }

@@ -106,7 +106,17 @@ class World {
     if (!this.gateway) return { command: process.execPath, args: server };
     return {
       command: process.execPath,
-      args: [COUNTERFOIL, 'mcp', '--config', this.config, '--data', this.data, '--', process.execPath, ...server],
+      args: [
+        COUNTERFOIL,
+        'mcp',
+        '--config',
+        this.config,
+        '--data',
+        this.data,
+        '--',
+        process.execPath,
+        ...server,
+      ],
       ...(crashAt === undefined ? {} : { env: { COUNTERFOIL_DRILL_CRASH_AT: crashAt } }),
     };
   }
@@ -137,8 +147,12 @@ class World {
     return json?.operation === undefined ? undefined : json;
   }
 
-  async approve(id, digest, by) {
-    return this.counterfoil(['approve', id, '--digest', digest, '--by', by, '--json']);
+  async approve(id, digest, by, env) {
+    return this.counterfoil(['approve', id, '--digest', digest, '--by', by, '--json'], env);
+  }
+
+  async deny(id, digest, by, reason) {
+    return this.counterfoil(['deny', id, '--digest', digest, '--by', by, '--reason', reason, '--json']);
   }
 }
 
@@ -162,7 +176,10 @@ class Agent {
   async connect() {
     const client = new Client({ name: 'cutover-agent', version: '1.0.0' });
     this.#stderr ??= openSync(join(this.#world.folder, 'stderr.log'), 'a');
-    const transport = new StdioClientTransport({ ...this.#world.command(this.#crashAt), stderr: this.#stderr });
+    const transport = new StdioClientTransport({
+      ...this.#world.command(this.#crashAt),
+      stderr: this.#stderr,
+    });
     client.onclose = () => {
       this.#isConnected = false;
       if (this.#leaving) return;

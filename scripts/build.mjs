@@ -1,7 +1,16 @@
 // Compiles src into dist, beside the data files that are read at run time; nothing of an earlier build stays.
 
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { isProgram, ROOT } from './processes.mjs';
 
@@ -31,9 +40,24 @@ export function build(root) {
 function compile(root, outDir) {
   const compiler = join(root, 'node_modules/typescript/bin/tsc');
   // Not incremental: the state of an incremental build would lie in dist and be published with it.
-  const options = ['-p', 'tsconfig.build.json', '--outDir', outDir, '--incremental', 'false', '--tsBuildInfoFile', 'null'];
-  const { status, stdout, stderr, error } = spawnSync(process.execPath, [compiler, ...options], { cwd: root, encoding: 'utf8' });
-  return { ok: status === 0, output: `${stdout ?? ''}${stderr ?? ''}${error === undefined ? '' : `${error.message}\n`}` };
+  const options = [
+    '-p',
+    'tsconfig.build.json',
+    '--outDir',
+    outDir,
+    '--incremental',
+    'false',
+    '--tsBuildInfoFile',
+    'null',
+  ];
+  const { status, stdout, stderr, error } = spawnSync(process.execPath, [compiler, ...options], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  return {
+    ok: status === 0,
+    output: `${stdout ?? ''}${stderr ?? ''}${error === undefined ? '' : `${error.message}\n`}`,
+  };
 }
 
 /** Contracts, bindings and their schemas are data: the compiler does not copy them. */
@@ -50,7 +74,8 @@ function copyData(from, to) {
 /** @returns what is wrong with the command's file, or `undefined` */
 function prepareCommand(dist) {
   const file = join(dist, COMMAND);
-  if (!existsSync(file)) return `src/${COMMAND.replace(/js$/, 'ts')} is missing: the package would have no command.`;
+  if (!existsSync(file))
+    return `src/${COMMAND.replace(/js$/, 'ts')} is missing: the package would have no command.`;
   if (!readFileSync(file, 'utf8').startsWith(SHEBANG)) {
     return `dist/${COMMAND} does not begin with "${SHEBANG.trim()}": a shell could not run it.`;
   }

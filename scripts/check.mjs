@@ -8,7 +8,7 @@ import { figuresLine, runTests } from './test.mjs';
 const CHECKS = [
   { name: 'types', args: ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'] },
   { name: 'lint', args: ['node_modules/oxlint/bin/oxlint', '--deny-warnings'] },
-  { name: 'format', args: ['node_modules/@biomejs/biome/bin/biome', 'ci'] },
+  { name: 'format', args: ['node_modules/@biomejs/biome/bin/biome', 'ci', ...plainUnlessTerminal()] },
 ];
 
 const args = process.argv.slice(2);
@@ -27,6 +27,11 @@ if (hasTests) await timed('tests', () => runTests(args));
 
 process.stdout.write(`\n${lines.join('\n')}\n${figuresLine(total)}\n`);
 process.exitCode = total.failed === 0 ? 0 : 1;
+
+/** Biome colours its output also where nobody sees colours. */
+function plainUnlessTerminal() {
+  return process.stdout.isTTY ? [] : ['--colors=off'];
+}
 
 async function timed(name, step) {
   process.stdout.write(`── ${name}\n`);

@@ -32,7 +32,9 @@ export async function setUp({ root = ROOT, say = (line) => process.stderr.write(
   const store = await loadStore(root);
   const seconds = ((performance.now() - since) / 1000).toFixed(1);
   const what = done.length === 0 ? 'nothing to do' : done.join(', ');
-  say(`set-up: ${what} (${seconds} s); store: ${store.name}, SQLite ${store.version}; Node ${process.versions.node}`);
+  say(
+    `set-up: ${what} (${seconds} s); store: ${store.name}, SQLite ${store.version}; Node ${process.versions.node}`,
+  );
 }
 
 /** Sets up and ends the process with the one sentence when that cannot be done. */
@@ -49,7 +51,9 @@ export async function setUpOrExit(options) {
 function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1])) return;
-  throw new SetUpError(`Counterfoil needs Node ${NODE_MIN.join('.')} or later; this is ${process.versions.node}.`);
+  throw new SetUpError(
+    `Counterfoil needs Node ${NODE_MIN.join('.')} or later; this is ${process.versions.node}.`,
+  );
 }
 
 // ── Packages ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -111,11 +115,13 @@ export function buildWhenNeeded(root) {
 
 /** Over names and contents, so that a file that was removed or renamed counts as well. */
 function sourcesDigest(root) {
-  const files = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/build.mjs'].map((name) => join(root, name));
+  const files = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/build.mjs'].map((name) =>
+    join(root, name),
+  );
   const sources = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true });
   for (const entry of sources) if (entry.isFile()) files.push(join(entry.parentPath, entry.name));
   const hash = createHash('sha256');
-  for (const file of files.toSorted()) {
+  for (const file of files.toSorted((a, b) => (a < b ? -1 : 1))) {
     const bytes = readFileSync(file);
     hash.update(`${relative(root, file)} ${bytes.length}\n`).update(bytes);
   }

@@ -193,7 +193,7 @@ export async function composeStdioGateway(parts: StdioGatewayParts): Promise<Run
     clientVersion: parts.version,
   });
   const server = new GuardedServer(upstream);
-  const facts = new ServerFacts(parts.destination, parts.rules, server.tools);
+  const facts = new ServerFacts(parts.destination, parts.rules, server.tools, parts.report);
   server.setFacts(facts);
   const ledger = await composeLedger({
     data: parts.data,

@@ -32,7 +32,7 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
     );
   }
   const rules = loadRules(options.config);
-  const { config } = rules;
+  const config = rules.config?.value;
   if (options.run !== undefined && config?.run !== undefined && options.run !== config.run) {
     throw new CommandFault(
       EXIT.usage,
@@ -110,9 +110,9 @@ function loadRules(file: string | undefined): GatewayRules {
   }
   for (const note of setup.notes) say(`counterfoil: ${formatProblem(note)}`);
   return {
-    config: setup.config.value,
-    contracts: setup.contracts.map((contract) => contract.value),
-    bindings: setup.bindings.map((binding) => binding.value),
+    config: setup.config,
+    contracts: setup.contracts,
+    bindings: setup.bindings,
   };
 }
 

@@ -4,7 +4,7 @@ import { canonicalJson, type JsonValue } from '../core/canonical.ts';
 import type { FactEvidence, ToolClass } from '../core/contract.ts';
 import { argumentAt } from '../core/template.ts';
 import type { Finding } from './problem.ts';
-import { isBrokenRange } from './server-versions.ts';
+import { fitsVersion, isBrokenRange } from './server-versions.ts';
 
 export type DeclaredClass = Exclude<ToolClass, 'unclassified'>;
 
@@ -26,6 +26,14 @@ export interface Binding {
   readonly server: { readonly name: readonly string[]; readonly versions: string | readonly string[] };
   readonly checks_arguments?: { readonly value: boolean; readonly evidence: FactEvidence };
   readonly tools: readonly BindingRow[];
+}
+
+/** Whether a binding is for the server that answered, by what it calls itself in the handshake. */
+export function isForServer(
+  { server }: Binding,
+  serverInfo: { readonly name: string; readonly version: string },
+): boolean {
+  return server.name.includes(serverInfo.name) && fitsVersion(server.versions, serverInfo.version);
 }
 
 /** The index of the row that counts for a call; -1 where rows name the tool and none fits; else `undefined`. */

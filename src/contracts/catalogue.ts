@@ -5,14 +5,19 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Contract } from '../core/contract.ts';
-import type { Binding } from './binding.ts';
-import { type Loaded } from './check-together.ts';
+import { type Binding, isForServer } from './binding.ts';
+import type { Loaded } from './check-together.ts';
 import { readDocument } from './document.ts';
-import { fitsVersion } from './server-versions.ts';
 
 export interface ShippedFacts {
   readonly binding: Loaded<Binding>;
   readonly contract: Loaded<Contract>;
+}
+
+/** What a server calls itself in the handshake; its own word for what it is. */
+export interface ServerInfo {
+  readonly name: string;
+  readonly version: string;
 }
 
 const FOLDER = new URL('./catalogue/', import.meta.url);
@@ -21,33 +26,21 @@ const found = new Map<string, ShippedFacts | undefined>();
 /**
  * The shipped binding for a server and the contract that it names; `undefined` where none is shipped for it. The
  * same objects are given each time.
- *
- * @param serverInfo as the server gave it in the handshake; it is the server's own word for what it is.
  */
-export function findShippedFacts(serverInfo: {
-  readonly name: string;
-  readonly version: string;
-}): ShippedFacts | undefined {
+export function findShippedFacts(serverInfo: ServerInfo): ShippedFacts | undefined {
   const key = JSON.stringify([serverInfo.name, serverInfo.version]);
   if (!found.has(key)) found.set(key, find(serverInfo));
   return found.get(key);
 }
 
-function find({
-  name,
-  version,
-}: {
-  readonly name: string;
-  readonly version: string;
-}): ShippedFacts | undefined {
+function find(serverInfo: ServerInfo): ShippedFacts | undefined {
   for (const file of shippedFiles('binding')) {
     const text = readShipped(file);
     // Parsing takes milliseconds, and a file that does not hold the name is for another server.
-    if (!text.includes(name)) continue;
+    if (!text.includes(serverInfo.name)) continue;
     const binding = parse<Binding>(file, text);
-    const { server, contract } = binding.value;
-    if (!server.name.includes(name) || !fitsVersion(server.versions, version)) continue;
-    const contractFile = `${contract}.contract.yaml`;
+    if (!isForServer(binding.value, serverInfo)) continue;
+    const contractFile = `${binding.value.contract}.contract.yaml`;
     return { binding, contract: parse<Contract>(contractFile, readShipped(contractFile)) };
   }
   return undefined;

@@ -218,6 +218,14 @@ export function toolDigest(tool: {
   }
 }
 
+const CLASSES: { readonly [toolClass in ToolClass]: string } = {
+  read: 'a read',
+  ordinary: 'an ordinary write',
+  irreversible: 'an irreversible write, which waits for a person each time',
+  interactive: 'an interactive tool',
+  unclassified: 'not classified',
+};
+
 const CLASS_SOURCES: { readonly [source in ToolFacts['classSource']]: string } = {
   configuration: 'the configuration says so',
   owner: 'its owner confirmed so for this version of the tool',
@@ -238,7 +246,9 @@ const REPEATS: { readonly [repeat in RepeatClass]: string } = {
 /** The facts in sentences, for whoever asks why a call is treated as it is. */
 export function explainFacts(facts: ToolFacts): string[] {
   const { tool, destination, identity, target, stamp, contract, operation } = facts;
-  const sentences = [`${tool} on ${destination} is ${facts.class}: ${CLASS_SOURCES[facts.classSource]}.`];
+  const sentences = [
+    `${tool} on ${destination} is ${CLASSES[facts.class]}: ${CLASS_SOURCES[facts.classSource]}.`,
+  ];
   if (facts.class === 'read') return [...sentences, 'It passes unrecorded.'];
   sentences.push(REPEATS[facts.repeat]);
   sentences.push(

@@ -23,42 +23,37 @@ export interface IntentParts {
   readonly runBeganAt: number;
   readonly tool: string;
   readonly destination: string;
-  readonly businessParameters: JsonValue;
+  /** The arguments that make the intent, in their canonical text. */
+  readonly businessText: string;
   /** 0 unless an orchestrator or a person declared another. */
   readonly occurrence: number;
 }
 
 /** 20 bytes as hex: the hour in which the run began, then 16 bytes of a keyed hash. */
 export function intentKey(secret: Uint8Array, parts: IntentParts): string {
-  const hashed = hmacSha256Hex(
-    secret,
-    canonicalJson([
-      'intent',
-      parts.tenant,
-      parts.run.id,
-      parts.run.step ?? null,
-      parts.tool,
-      parts.destination,
-      parts.businessParameters,
-      parts.occurrence,
-    ]),
-  );
-  return hourPrefix(parts.runBeganAt) + hashed.slice(0, 32);
+  const { tenant, run, tool, destination, occurrence } = parts;
+  const named = canonicalJson(['intent', tenant, run.id, run.step ?? null, tool, destination, occurrence]);
+  return hourPrefix(parts.runBeganAt) + hashed(secret, named, parts.businessText);
 }
 
-/** The same without run and step: an advisory index of equal intents in other runs, led by the present hour. */
-export function crossRunKeys(
+/** 16 bytes as hex. No canonical text holds a line break, so that it ends the names for certain. */
+function hashed(secret: Uint8Array, named: string, businessText: string): string {
+  return hmacSha256Hex(secret, `${named}\n${businessText}`).slice(0, 32);
+}
+
+/** The same without run and step, as hex: what equal intents of different runs have in common. */
+export function crossRunHash(
   secret: Uint8Array,
-  parts: Pick<IntentParts, 'tenant' | 'tool' | 'destination' | 'businessParameters'>,
-  at: number,
-  windowMs: number,
-): readonly string[] {
-  const hashed = hmacSha256Hex(
-    secret,
-    canonicalJson(['cross_run', parts.tenant, parts.tool, parts.destination, parts.businessParameters]),
-  ).slice(0, 32);
+  parts: Pick<IntentParts, 'tenant' | 'tool' | 'destination' | 'businessText'>,
+): string {
+  const named = canonicalJson(['cross_run', parts.tenant, parts.tool, parts.destination]);
+  return hashed(secret, named, parts.businessText);
+}
+
+/** The keys of that hash in the advisory index, each led by its hour: the present one first. */
+export function crossRunKeys(hash: string, at: number, windowMs: number): readonly string[] {
   const keys: string[] = [];
-  for (let hour = at; hour > at - windowMs - HOUR_MS; hour -= HOUR_MS) keys.push(hourPrefix(hour) + hashed);
+  for (let hour = at; hour > at - windowMs - HOUR_MS; hour -= HOUR_MS) keys.push(hourPrefix(hour) + hash);
   return keys;
 }
 

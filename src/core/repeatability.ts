@@ -66,8 +66,9 @@ export function nextStep(operation: Operation, facts: ToolFacts, bounds: Bounds,
       });
     case 'absent': {
       const park: NextStep = { step: 'park', why: { code: 'absent_needs_decision' } };
-      const mayRepeat = absenceAllowsSending(facts) || withdrawal(operation) !== undefined;
-      return mayRepeat ? sendAgain(operation, bounds, at, park) : park;
+      const why = withdrawal(operation);
+      if (why !== undefined) return { step: 'close', why };
+      return absenceAllowsSending(facts) ? sendAgain(operation, bounds, at, park) : park;
     }
     case 'unknown':
       return afterUnknown(operation, facts, bounds, at);

@@ -16,13 +16,13 @@ import {
   type Signal,
 } from './contract.ts';
 import {
-  compareIn,
   type ComparisonReading,
+  compareIn,
   isRounded,
   type OpenedReply,
   openReply,
-  placeIn,
   type PlaceReading,
+  placeIn,
   type ReadableReply,
   reading,
   wholeOf,

@@ -458,6 +458,13 @@ export function unrepresentableText(reason: string): string {
   );
 }
 
+/** What was written down about a tool does not fit the tool: its calls cannot be told apart, so none is sent. */
+export function misconfiguredText(tool: string, problem: string): string {
+  return limitWords(
+    `NOT SENT — the configuration of this gateway does not fit the tool ${quoted(tool)}, so its writes cannot be told apart. Nothing was recorded. The owner must correct it: ${plain(problem)} Tell the user. Reads still work.`,
+  );
+}
+
 function helper(words: Surroundings): string {
   return words.helperTool ?? 'counterfoil_operation_status';
 }

@@ -3,7 +3,7 @@
 import { canonicalJson, type JsonObject, type JsonValue } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
 import { sha256Hex } from '../core/digest.ts';
-import { crossRunKeys, intentKey, lockName } from '../core/intent.ts';
+import { crossRunHash, crossRunKeys, intentKey, lockName } from '../core/intent.ts';
 import { fillTemplate } from '../core/template.ts';
 import type { EngineContext } from './context.ts';
 import type { TargetDocument } from './payload.ts';
@@ -39,8 +39,11 @@ export interface WriteCall {
 export interface Draft {
   readonly call: WriteCall;
   readonly facts: ToolFacts;
+  /** The arguments in their canonical text, printed once for all that is hashed from it. */
+  readonly argumentsText: string;
   readonly argumentsDigest: string;
-  readonly businessParameters: JsonValue;
+  readonly businessText: string;
+  readonly crossRunHash: string;
   readonly target: TargetDocument | undefined;
   readonly locks: readonly string[];
 }
@@ -49,15 +52,20 @@ export interface Draft {
 export function draftCall(context: EngineContext, call: WriteCall, facts: ToolFacts): Draft {
   const args = withoutStamp(call.arguments, facts);
   const target = targetOf(facts, args);
+  const { tenant, secret } = context;
+  const { tool, destination } = call;
+  const argumentsText = canonicalJson(args);
+  const businessText =
+    facts.identity === undefined ? argumentsText : canonicalJson(picked(args, facts.identity));
   return {
     call: args === call.arguments ? call : { ...call, arguments: args },
     facts,
-    argumentsDigest: sha256Hex(canonicalJson(args)),
-    businessParameters: facts.identity === undefined ? args : picked(args, facts.identity),
+    argumentsText,
+    argumentsDigest: sha256Hex(argumentsText),
+    businessText,
+    crossRunHash: crossRunHash(secret, { tenant, tool, destination, businessText }),
     target,
-    locks: (target?.ids ?? []).map((id) =>
-      lockName(context.secret, context.tenant, call.destination, target?.type ?? '', id),
-    ),
+    locks: (target?.ids ?? []).map((id) => lockName(secret, tenant, destination, target?.type ?? '', id)),
   };
 }
 
@@ -71,7 +79,7 @@ function withoutStamp(args: JsonObject, facts: ToolFacts): JsonObject {
 /** The canonical payload of an operation, with our reference in its place. */
 export function payloadText(draft: Draft, stamp: string | undefined): string {
   const name = draft.facts.stamp?.argument;
-  if (name === undefined || stamp === undefined) return canonicalJson(draft.call.arguments);
+  if (name === undefined || stamp === undefined) return draft.argumentsText;
   return canonicalJson({ ...draft.call.arguments, [name]: stamp });
 }
 
@@ -117,24 +125,14 @@ export function keysOf(context: EngineContext, draft: Draft, run: ResolvedRun): 
       runBeganAt: beganAt,
       tool: draft.call.tool,
       destination: draft.call.destination,
-      businessParameters: draft.businessParameters,
+      businessText: draft.businessText,
       occurrence: draft.call.run?.occurrence ?? 0,
     }),
   );
 }
 
 export function crossRunKeysOf(context: EngineContext, draft: Draft, at: number): readonly string[] {
-  return crossRunKeys(
-    context.secret,
-    {
-      tenant: context.tenant,
-      tool: draft.call.tool,
-      destination: draft.call.destination,
-      businessParameters: draft.businessParameters,
-    },
-    at,
-    context.settings.crossRunWindowMs,
-  );
+  return crossRunKeys(draft.crossRunHash, at, context.settings.crossRunWindowMs);
 }
 
 /** Top-level arguments of a call that an earlier payload has differently, our own reference apart. */

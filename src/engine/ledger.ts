@@ -51,6 +51,14 @@ export interface OwnerRule {
 
 const DIGEST_PREFIX_MIN = 12;
 
+interface Wait {
+  readonly waitMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly isEnough: (operation: Operation) => boolean;
+  /** True where nobody but this process can have moved the operation on since it was read or stored. */
+  readonly isNewest?: boolean;
+}
+
 export class Ledger {
   readonly readings: Readings;
   readonly #context: EngineContext;
@@ -61,7 +69,7 @@ export class Ledger {
   readonly #deliveries: Deliveries;
   readonly #underWay = new Set<Promise<void>>();
   /** Results that were handed to a call and whose delivery is not told yet; the next caller is told of them. */
-  readonly #given = new Set<OperationId>();
+  readonly #given = new Map<OperationId, OperationRecord>();
 
   constructor(context: EngineContext) {
     this.#context = context;
@@ -135,33 +143,25 @@ export class Ledger {
     if (proposed.answer === 'already_exists')
       return this.#alreadyExists(draft, proposed.record, proposed.isOwn);
     const isFirst = proposed.answer === 'new';
-    if (isFirst && proposed.started !== undefined)
-      this.#background(this.#sender.sendStarted(proposed.started));
+    const isSending = isFirst && proposed.started !== undefined;
+    if (isSending) this.#background(this.#sender.sendStarted(proposed.started));
     else if (proposed.record.operation.stage === 'ready') this.#worker.nudge(proposed.record.operation.id);
     const waitMs =
       call.waitMs ?? (isFirst ? settings.replyTimeoutMs + settings.callerWaitMs : settings.callerWaitMs);
-    const record = await this.#outcome(proposed.record, waitMs, call.signal);
+    const record = await this.#outcome(proposed.record, { waitMs, signal: call.signal, isNewest: isSending });
     if (call.signal?.aborted === true) await this.#callerLeft(record.operation);
     const isOwn = proposed.answer === 'new' || proposed.isOwn;
     return this.#finalAnswer(draft, record, isFirst, isOwn);
   }
 
   /** Waits while an outcome is on its way; never for a lock, a person, or a destination that is down. */
-  async #outcome(
-    from: OperationRecord,
-    waitMs: number,
-    signal: AbortSignal | undefined,
-  ): Promise<OperationRecord> {
-    return this.#until(from, waitMs, signal, (operation) => !isOnItsWay(operation));
+  async #outcome(from: OperationRecord, wait: Omit<Wait, 'isEnough'>): Promise<OperationRecord> {
+    return this.#until(from, { ...wait, isEnough: (operation) => !isOnItsWay(operation) });
   }
 
-  async #until(
-    from: OperationRecord,
-    waitMs: number,
-    signal: AbortSignal | undefined,
-    isEnough: (operation: Operation) => boolean,
-  ): Promise<OperationRecord> {
+  async #until(from: OperationRecord, wait: Wait): Promise<OperationRecord> {
     const { environment, waiters, store, tenant } = this.#context;
+    const { isEnough, signal, waitMs } = wait;
     if (isEnough(from.operation) || signal?.aborted === true) return from;
     return new Promise((resolve) => {
       let latest = from;
@@ -177,6 +177,7 @@ export class Ledger {
       });
       const cancelTimer = environment.after(waitMs, finish, true);
       signal?.addEventListener('abort', finish, { once: true });
+      if (wait.isNewest === true) return;
       // It may have moved on between the reading and the listening.
       void readOperation(store, tenant, from.operation.id).then(
         (record) => {
@@ -209,8 +210,8 @@ export class Ledger {
     const isAnswered = isLanded || operation.effect === 'rejected' || operation.effect === 'error_reported';
     // Taken in this turn, before anything is waited for: of many equal callers one is given the reply itself.
     const isGivenHere = isAnswered && isOwn && !isGiven && operation.result !== undefined;
-    if (isGivenHere && draft.call.signal?.aborted !== true) this.#given.add(operation.id);
-    const reply = await this.readings.reply(operation);
+    if (isGivenHere && draft.call.signal?.aborted !== true) this.#given.set(operation.id, record);
+    const reply = record.reply ?? (await this.readings.reply(operation));
     if (isGivenHere && reply !== undefined) {
       return { ...(await this.#facts(operation, draft, owner)), kind: 'reply', reply };
     }
@@ -262,8 +263,8 @@ export class Ledger {
 
   /** The answer about this operation has been written to a caller that was still there. */
   delivered(operation: OperationId): void {
+    this.#deliveries.add(operation, this.#given.get(operation));
     this.#given.delete(operation);
-    this.#deliveries.add(operation);
   }
 
   /** The answer did not reach its caller: the first equal call is given it. */
@@ -281,9 +282,7 @@ export class Ledger {
     if (stage === 'closed' || stage === 'parked' || waitMs <= 0) return record.operation;
     const after = await this.#until(
       { version, operation: record.operation },
-      waitMs,
-      undefined,
-      (operation) => isNews(operation) && !isOnItsWay(operation),
+      { waitMs, signal: undefined, isEnough: (operation) => isNews(operation) && !isOnItsWay(operation) },
     );
     return after.operation;
   }

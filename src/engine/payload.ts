@@ -40,7 +40,7 @@ export async function readPayload(context: EngineContext, operation: Operation):
       destination: operation.destination,
       tool: operation.tool,
       requester: operation.requester,
-      payloadText: text,
+      payloadSha256: sha256Hex(text),
       target: parsedTarget,
     }),
     target: parsedTarget,
@@ -56,13 +56,13 @@ function parsedArguments(text: string): JsonObject {
   }
 }
 
-/** D2's digest of an operation, from the payload text as it is. */
+/** D2's digest of an operation, from the hash of the payload text as it is. */
 export function digestOf(parts: {
   readonly tenant: string;
   readonly destination: string;
   readonly tool: string;
   readonly requester: string;
-  readonly payloadText: string;
+  readonly payloadSha256: string;
   readonly target: TargetDocument | undefined;
 }): string {
   return operationDigest({
@@ -70,7 +70,7 @@ export function digestOf(parts: {
     destination: parts.destination,
     tool: parts.tool,
     requester: parts.requester,
-    payloadSha256: sha256Hex(parts.payloadText),
+    payloadSha256: parts.payloadSha256,
     target: (parts.target ?? null) as unknown as JsonValue,
     expectedVersion: null,
     preconditions: [],

@@ -6,6 +6,7 @@ import { decide, decided } from '../core/decide.ts';
 import { type EqualCall, judgeEqualCall, judgeOtherRun, type Judgement, stepName } from '../core/intent.ts';
 import { lockAfter, lockedBy } from '../core/locks.ts';
 import {
+  evolveAll,
   isUnsettled,
   type Operation,
   type OperationEvent,
@@ -256,11 +257,18 @@ export class Proposals {
       await readLocks(context.store, context.tenant, made.proposal.target?.locks),
       withdrawn.locks,
     );
-    const events = this.#firstEvents(draft, made.proposal, locks, step?.earlier, extras, at);
+    const first = this.#firstEvents(draft, made.proposal, locks, step?.earlier, extras, at);
+    const { events } = first;
     const attempt = events.find((event) => event.type === 'attempt_started');
     context.reached('before_propose_commit');
     const notedAt = context.environment.monotonic();
-    const { operation, writes } = writesOf({ before: undefined, events, locks, worker: context.worker });
+    const { operation, writes } = writesOf({
+      before: undefined,
+      events,
+      after: first.operation,
+      locks,
+      worker: context.worker,
+    });
     const superseded = withdrawn.writes.filter((write) => !writes.some((own) => own.stream === write.stream));
     const [result] = await context.store.commit([
       {
@@ -295,6 +303,7 @@ export class Proposals {
     const id = newId(context, 'op');
     const stamp = facts.stamp === undefined ? undefined : id;
     const payload = payloadText(draft, stamp);
+    const payloadSha256 = payload === draft.argumentsText ? draft.argumentsDigest : sha256Hex(payload);
     const bytes = Buffer.from(payload, 'utf8');
     const salt = (): Uint8Array => context.environment.random(SALT_BYTES);
     const payloadDocument = contentDocument('payload', id, bytes, salt());
@@ -318,13 +327,13 @@ export class Proposals {
       intentKey: key,
       sequence: extras.sequence,
       argumentsDigest: draft.argumentsDigest,
-      payload: { document: payloadDocument.digest, sha256: sha256Hex(payload), bytes: bytes.length },
+      payload: { document: payloadDocument.digest, sha256: payloadSha256, bytes: bytes.length },
       digest: digestOf({
         tenant: context.tenant,
         destination: call.destination,
         tool: call.tool,
         requester: call.requester,
-        payloadText: payload,
+        payloadSha256,
         target: draft.target,
       }),
       replays: call.replays ?? [],
@@ -348,22 +357,27 @@ export class Proposals {
     predecessor: OperationRecord | undefined,
     extras: Extras,
     at: number,
-  ): readonly OperationEvent[] {
+  ): { readonly events: readonly OperationEvent[]; readonly operation: Operation } {
     const context = this.#context;
+    // At most one of the two decisions below opens it.
+    const newReview = this.#newReview(at);
     const command: Command = {
       type: 'propose',
       proposal,
       facts: draft.facts,
-      newReview: this.#newReview(at),
+      newReview,
       ...(extras.question === undefined ? {} : { question: extras.question }),
     };
     const proposed = decide(undefined, command, at);
     const operation = decided(undefined, proposed);
-    if (operation?.stage !== 'ready' || proposed.events === undefined) return proposed.events ?? [];
+    if (operation === undefined || proposed.events === undefined) {
+      throw new Error('Assertion: a proposal of nothing before it was refused.');
+    }
+    if (operation.stage !== 'ready') return { events: proposed.events, operation };
     const destination = context.destinations.get(proposal.destination);
     const isConnected = destination?.isConnected() === true;
     // Connecting takes time that no claim should be held for: the sender does it, and claims then.
-    if (!isConnected) return proposed.events;
+    if (!isConnected) return { events: proposed.events, operation };
     const lock = locks.find((one) => lockedBy(one.state, operation.id) !== undefined);
     const started = decide(
       operation,
@@ -375,7 +389,7 @@ export class Proposals {
           startedAt: at,
           sendBy: at + context.settings.bounds.sendByMs,
         },
-        newReview: this.#newReview(at),
+        newReview,
         conditions: {
           at,
           facts: draft.facts,
@@ -392,7 +406,11 @@ export class Proposals {
       },
       at,
     );
-    return started.events === undefined ? proposed.events : [...proposed.events, ...started.events];
+    if (started.events === undefined) return { events: proposed.events, operation };
+    return {
+      events: [...proposed.events, ...started.events],
+      operation: evolveAll(operation, started.events) ?? operation,
+    };
   }
 
   // ── Changed proposals on a declared step ─────────────────────────────────────────────────────────────────

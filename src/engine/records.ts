@@ -1,9 +1,10 @@
 // Operations as the store keeps them: reading a row, and turning a decision into one change.
 
-import { sha256 } from '../core/digest.ts';
+import { sha256Hex } from '../core/digest.ts';
 import { FREE_LOCK, holdsLocks, lockAfter, type LockState } from '../core/locks.ts';
 import type { ContentDigest } from '../core/attempt.ts';
 import { evolveAll, type Operation, type OperationEvent } from '../core/operation.ts';
+import type { Reply } from '../destination/port.ts';
 import type {
   Change,
   ContentDocument,
@@ -18,6 +19,8 @@ import type {
 export interface OperationRecord {
   readonly version: number;
   readonly operation: Operation;
+  /** What `operation.result` names, while it is at hand in the process that has just stored it. */
+  readonly reply?: Reply | undefined;
 }
 
 /** A due time that never comes: the row waits for a person. */
@@ -50,7 +53,7 @@ export function contentDocument(
   const salted = new Uint8Array(salt.length + bytes.length);
   salted.set(salt, 0);
   salted.set(bytes, salt.length);
-  const digest: ContentDigest = `sha256:${Buffer.from(sha256(salted)).toString('hex')}`;
+  const digest: ContentDigest = `sha256:${sha256Hex(salted)}`;
   return { digest, label, owner: streamOf(owner), salt, bytes };
 }
 
@@ -115,13 +118,15 @@ export async function readLocks(
 export interface NextState {
   readonly before: OperationRecord | undefined;
   readonly events: readonly OperationEvent[];
+  /** The state after the events, where it has been made already. */
+  readonly after?: Operation;
   readonly locks: LockRecords;
   readonly worker: string;
 }
 
 /** The writes of one operation's step: its own stream, and every lock that the step takes or frees. */
 export function writesOf(next: NextState): { readonly operation: Operation; readonly writes: StreamWrite[] } {
-  const operation = evolveAll(next.before?.operation, next.events);
+  const operation = next.after ?? evolveAll(next.before?.operation, next.events);
   if (operation === undefined) throw new Error('Assertion: a decision without events has nothing to store.');
   const writes: StreamWrite[] = [
     {

@@ -192,15 +192,13 @@ export class Sender {
   async #recordReport(started: StartedAttempt, report: SendReport): Promise<OperationRecord | undefined> {
     const { operation } = started.record;
     const reading = readReport(report, started.facts);
-    const documents =
-      report.left === 'maybe' && report.reply !== undefined
-        ? [this.#document('result', operation.id, encodeReply(report.reply))]
-        : [];
+    const reply = report.left === 'maybe' ? report.reply : undefined;
+    const documents = reply === undefined ? [] : [this.#document('result', operation.id, encodeReply(reply))];
     return this.#record(started.record, reading.finding, started.facts, {
       closes: started.attempt,
       attempt: started.attempt,
       documents,
-      keepsResult: documents.length > 0 && report.left === 'maybe' && report.reply?.truncated !== true,
+      reply: reply?.truncated === true ? undefined : reply,
       found: reading.found,
     });
   }
@@ -220,7 +218,7 @@ export class Sender {
         closes: late.attempt,
         attempt: late.attempt,
         documents,
-        keepsResult: late.reply.truncated !== true,
+        reply: late.reply.truncated === true ? undefined : late.reply,
         found: reading.found,
       });
       if (stored !== undefined) await this.carryOn(stored);
@@ -428,7 +426,8 @@ export class Sender {
       readonly closes?: string;
       readonly attempt?: string | undefined;
       readonly documents?: readonly ContentDocument[];
-      readonly keepsResult?: boolean;
+      /** What becomes the operation's result; the first of the documents holds it. */
+      readonly reply?: Reply | undefined;
       readonly found?: Operation['record'] | undefined;
     },
   ): Promise<OperationRecord | undefined> {
@@ -442,6 +441,7 @@ export class Sender {
           id: record.operation.id,
           from: pause === OUTCOME_RETRY_FIRST_MS ? record : undefined,
           documents: beside.documents ?? [],
+          reply: beside.reply,
           command: () => {
             const evidence: Evidence = {
               ...finding,
@@ -457,7 +457,7 @@ export class Sender {
               facts,
               bounds: context.settings.bounds,
               ...(beside.closes === undefined ? {} : { closes: beside.closes }),
-              ...(beside.keepsResult === true && material !== undefined ? { result: material } : {}),
+              ...(beside.reply !== undefined && material !== undefined ? { result: material } : {}),
               ...(isEmpty(beside.found) ? {} : { record: beside.found }),
             };
           },

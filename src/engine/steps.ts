@@ -3,6 +3,7 @@
 
 import { type Command, decide, type RefusalCode } from '../core/decide.ts';
 import type { Operation } from '../core/operation.ts';
+import type { Reply } from '../destination/port.ts';
 import type { ContentDocument, StreamWrite } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
 import {
@@ -25,6 +26,8 @@ export interface Step {
   /** Built anew for each state that it is decided on, with the locks as they are then. */
   readonly command: (operation: Operation, locks: LockRecords) => Command;
   readonly documents?: readonly ContentDocument[];
+  /** The reply that becomes the operation's result by this step. */
+  readonly reply?: Reply | undefined;
   /** Other streams that change in the same commit. */
   readonly beside?: () => Promise<readonly StreamWrite[]>;
 }
@@ -58,7 +61,11 @@ export async function takeStep(context: EngineContext, step: Step): Promise<Step
       },
     ]);
     if (result?.outcome === 'stored') {
-      const record: OperationRecord = { version: from.version + 1, operation };
+      const record: OperationRecord = {
+        version: from.version + 1,
+        operation,
+        reply: step.reply ?? from.reply,
+      };
       context.waiters.publish(record);
       return { stored: true, record, freed: nextInLine(locks, operation) };
     }

@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { JsonObject } from '../core/canonical.ts';
 import { memberText } from '../core/json-frame.ts';
 import type { ToolFacts } from '../core/contract.ts';
-import { answerText, sentenceOf, unrepresentableText } from '../core/wording.ts';
+import { answerText, misconfiguredText, sentenceOf, unrepresentableText } from '../core/wording.ts';
 import { type McpFrame, readMcpFrame } from '../destination/mcp/frame.ts';
 import { LineFraming } from '../destination/mcp/line-framing.ts';
 import type { StdioUpstream } from '../destination/mcp/stdio-upstream.ts';
@@ -254,14 +254,19 @@ export class StdioGateway {
     }
     if (!call.arguments.ok) {
       // A read that the server may understand is the server's to judge.
-      if (this.#isAlwaysRead(call.tool)) await this.#pass(frame, id);
+      if (this.#parts.facts.isRead(call.tool)) await this.#pass(frame, id);
       else this.#send(resultFrame(id, textResult(unrepresentableText(call.arguments.reason), true)));
       return;
     }
     const args = call.arguments.value;
     const known = await this.#factsOf(call.tool, args);
-    if (known?.class === 'read') {
+    if (known?.class === 'read' || (known === undefined && this.#parts.facts.isRead(call.tool))) {
       await this.#pass(frame, id);
+      return;
+    }
+    const obstacle = this.#parts.facts.obstacle(call.tool);
+    if (obstacle !== undefined) {
+      this.#send(resultFrame(id, textResult(misconfiguredText(call.tool, obstacle), true)));
       return;
     }
     const controller = new AbortController();
@@ -301,10 +306,6 @@ export class StdioGateway {
       facts.confirm([]);
     }
     return facts.for(server.name, tool, args);
-  }
-
-  #isAlwaysRead(tool: string): boolean {
-    return this.#parts.facts.for(this.#parts.server.name, tool, {})?.class === 'read';
   }
 
   async #listed(tool: string): Promise<ListedTool | undefined> {

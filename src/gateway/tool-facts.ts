@@ -1,10 +1,13 @@
 // The facts about the tools of one server, for the engine's decisions: from the configuration, the owner's
 // confirmed rules, the binding (the owner's, else the shipped one for this server), and the server's own list.
 
-import { type Binding } from '../contracts/binding.ts';
+import { type Binding, isForServer } from '../contracts/binding.ts';
 import { findShippedFacts } from '../contracts/catalogue.ts';
+import { checkToolArguments } from '../contracts/check-tool.ts';
+import { checkTogether, type Loaded } from '../contracts/check-together.ts';
 import { compileToolFacts, type OwnerRule } from '../contracts/compile.ts';
 import type { GatewayConfig } from '../contracts/gateway-config.ts';
+import { formatProblem } from '../contracts/problem.ts';
 import type { JsonObject } from '../core/canonical.ts';
 import type { Contract, ToolFacts } from '../core/contract.ts';
 import type { ToolList } from './tool-list.ts';
@@ -14,37 +17,60 @@ export interface ServerIdentity {
   readonly version: string;
 }
 
+/** What the owner has written down, as loaded and checked. */
 export interface GatewayRules {
-  readonly config: GatewayConfig | undefined;
-  readonly contracts: readonly Contract[];
-  readonly bindings: readonly Binding[];
+  readonly config: Loaded<GatewayConfig> | undefined;
+  readonly contracts: readonly Loaded<Contract>[];
+  readonly bindings: readonly Loaded<Binding>[];
 }
 
 export class ServerFacts {
   readonly #destination: string;
   readonly #rules: GatewayRules;
   readonly #tools: ToolList;
+  readonly #report: (message: string) => void;
   #binding: Binding | undefined;
   #contracts: readonly Contract[];
   #ownerRules: readonly OwnerRule[] = [];
   #identity: ServerIdentity | undefined;
+  #contradictions: readonly string[] = [];
 
-  constructor(destination: string, rules: GatewayRules, tools: ToolList) {
+  constructor(destination: string, rules: GatewayRules, tools: ToolList, report: (message: string) => void) {
     this.#destination = destination;
     this.#rules = rules;
     this.#tools = tools;
-    this.#contracts = rules.contracts;
+    this.#report = report;
+    this.#contracts = rules.contracts.map(({ value }) => value);
   }
 
-  /** Told by the server's handshake: which binding counts. */
+  /**
+   * Told by the server's handshake: which binding counts. Facts of ours that were not there when the
+   * configuration was read count from now on, so that both are held against each other again.
+   */
   identify(identity: ServerIdentity): void {
     if (identity.name === this.#identity?.name && identity.version === this.#identity.version) return;
     this.#identity = identity;
-    const own = this.#rules.bindings.find((binding) => binding.server.name.includes(identity.name));
+    const own = this.#rules.bindings.find(({ value }) => isForServer(value, identity));
     const shipped = own === undefined ? findShippedFacts(identity) : undefined;
-    this.#binding = own ?? shipped?.binding.value;
-    this.#contracts =
-      shipped === undefined ? this.#rules.contracts : [...this.#rules.contracts, shipped.contract.value];
+    const contracts = [...this.#rules.contracts, ...(shipped === undefined ? [] : [shipped.contract])];
+    const bindings = [...this.#rules.bindings, ...(shipped === undefined ? [] : [shipped.binding])];
+    const problems =
+      shipped === undefined ? [] : checkTogether({ config: this.#rules.config, contracts, bindings });
+    this.#contradictions = problems.map(formatProblem);
+    for (const problem of this.#contradictions) {
+      this.#report(`No write is sent until this is corrected, and the gateway started again: ${problem}`);
+    }
+    this.#binding = (own ?? shipped?.binding)?.value;
+    this.#contracts = contracts.map(({ value }) => value);
+  }
+
+  /** Why writes of this tool cannot be judged: what was written down about it does not fit what it is. */
+  obstacle(tool: string): string | undefined {
+    if (this.#contradictions.length > 0) return this.#contradictions[0];
+    const listed = this.#tools.get(tool);
+    const facts = this.for(this.#destination, tool, {});
+    if (listed === undefined || facts === undefined) return undefined;
+    return checkToolArguments(facts, listed.inputSchema)[0];
   }
 
   /** Classes that an owner has confirmed, as the ledger holds them now. */
@@ -55,18 +81,26 @@ export class ServerFacts {
   /** `undefined` for another destination, or a tool that its server does not list. */
   for(destination: string, tool: string, args: JsonObject): ToolFacts | undefined {
     const listed = this.#tools.get(tool);
-    if (destination !== this.#destination || listed === undefined) return undefined;
+    if (destination !== this.#destination || listed === undefined || this.#contradictions.length > 0)
+      return undefined;
     return compileToolFacts({
       destination,
       tool,
       arguments: args,
       binding: this.#binding,
       contracts: this.#contracts,
-      config: this.#rules.config,
+      config: this.#rules.config?.value,
       hints: { readOnlyHint: listed.readOnlyHint },
       ownerRules: this.#ownerRules,
       toolDigest: listed.digest,
     });
+  }
+
+  /** Whether every call of the tool is a read, whatever is known of its writes. */
+  isRead(tool: string): boolean {
+    const listed = this.#tools.get(tool);
+    if (this.#contradictions.length > 0) return listed?.readOnlyHint === true;
+    return this.for(this.#destination, tool, {})?.class === 'read';
   }
 
   /** The argument of a tool that is ours to fill, whatever else it is called with. */

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Binding } from '../../src/contracts/binding.ts';
 import { findShippedFacts, readShipped, shippedFiles } from '../../src/contracts/catalogue.ts';
 import { checkTogether } from '../../src/contracts/check-together.ts';
+import { checkToolArguments } from '../../src/contracts/check-tool.ts';
 import { compileToolFacts, toolDigest } from '../../src/contracts/compile.ts';
 import { loadBinding, loadContract } from '../../src/contracts/load.ts';
 import type { JsonValue } from '../../src/core/canonical.ts';
@@ -96,6 +97,12 @@ describe('the unmodified server for files', () => {
       expect([name, factsFor(name, {}).class === 'read']).toEqual([name, annotations?.readOnlyHint === true]);
     }
     expect(new Set(tools.map(toolDigest)).size).toBe(tools.length);
+  });
+
+  it('has the arguments that the contract names', async () => {
+    for (const { name, inputSchema } of await server.tools()) {
+      expect(checkToolArguments(factsFor(name, {}), inputSchema)).toEqual([]);
+    }
   });
 
   it('states of each write how often and on what it is made', () => {

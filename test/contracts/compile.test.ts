@@ -6,8 +6,8 @@ import {
   type FactsQuery,
   toolDigest,
 } from '../../src/contracts/compile.ts';
-import { loadBinding, loadContract } from '../../src/contracts/load.ts';
 import type { GatewayConfig } from '../../src/contracts/gateway-config.ts';
+import { loadBinding, loadContract } from '../../src/contracts/load.ts';
 import { BINDING, CONTRACT, changed } from './texts.ts';
 
 function setup({ contract = CONTRACT, binding = BINDING } = {}) {
@@ -361,7 +361,7 @@ describe('explainFacts', () => {
 
   it('tells a write in sentences', () => {
     expect(explainFacts(compileToolFacts(query('create_task')))).toEqual([
-      'create_task on tasks-eu is ordinary: the binding of its server says so.',
+      'create_task on tasks-eu is an ordinary write: the binding of its server says so.',
       'An equal call in the same run is answered with the earlier operation; a second one needs a person.',
       'Its arguments project and title make it the same intended write; other arguments may differ.',
       'It changes the slot named by {project}; another write to it waits until this one is settled.',
@@ -375,7 +375,7 @@ describe('explainFacts', () => {
 
   it('tells what nobody has said', () => {
     expect(explainFacts(compileToolFacts(query('find', nothing)))).toEqual([
-      'find on tasks-eu is unclassified: nobody has said yet how it is to be treated.',
+      'find on tasks-eu is not classified: nobody has said yet how it is to be treated.',
       'An equal call after an answer that arrived is an operation of its own.',
       'All its arguments make it the same intended write.',
       'No target is declared, so that other writes do not wait for it.',
@@ -386,11 +386,11 @@ describe('explainFacts', () => {
 
   it('tells a read, and the floor', () => {
     expect(explainFacts(compileToolFacts(query('get_task')))).toEqual([
-      'get_task on tasks-eu is read: the binding of its server says so.',
+      'get_task on tasks-eu is a read: the binding of its server says so.',
       'It passes unrecorded.',
     ]);
     expect(explainFacts(compileToolFacts(query('purge_task')))[0]).toBe(
-      'purge_task on tasks-eu is irreversible: its contract states that it destroys something and cannot be taken back.',
+      'purge_task on tasks-eu is an irreversible write, which waits for a person each time: its contract states that it destroys something and cannot be taken back.',
     );
   });
 });

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { loadBinding, loadContract, loadGatewayConfig, type Refused } from '../../src/contracts/load.ts';
 import { formatProblem } from '../../src/contracts/problem.ts';
@@ -48,6 +49,45 @@ describe('a text that cannot be read', () => {
     const [first] = said(loadContract, text);
     if (typeof sentence === 'string') expect(first).toBe(sentence);
     else expect(first).toMatch(sentence);
+  });
+});
+
+describe('whatever a file holds', () => {
+  const piece = fc.constantFrom(
+    ' ',
+    '\n',
+    '  - ',
+    '{',
+    '}',
+    '[',
+    ']',
+    ': ',
+    '&a ',
+    '*a',
+    '!!x ',
+    '|',
+    "'",
+    '"',
+    '#',
+    '? ',
+    '~',
+    'x',
+  );
+  const loads = [
+    [loadContract, CONTRACT],
+    [loadBinding, BINDING],
+    [loadGatewayConfig, CONFIG],
+  ] as const;
+
+  it.each(loads)('%o refuses it in sentences with a place, and never throws', (load, text) => {
+    const cut = fc
+      .tuple(fc.nat(text.length), fc.nat(12), fc.oneof(piece, fc.string({ maxLength: 6 })))
+      .map(([at, length, put]) => text.slice(0, at) + put + text.slice(at + length));
+    fc.assert(
+      fc.property(fc.oneof({ weight: 5, arbitrary: cut }, fc.string({ unit: 'binary' })), (wrong) => {
+        for (const line of said(load, wrong)) expect(line).toMatch(/^f:[1-9]\d*:[1-9]\d*: \S.*[.?]$/su);
+      }),
+    );
   });
 });
 

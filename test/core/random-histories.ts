@@ -393,6 +393,8 @@ function must(holds: boolean, law: string, what: string): void {
 
 interface Round {
   readonly opened: OperationEvent;
+  /** Whether it was opened with a question that a person must answer. */
+  readonly asks: boolean;
   readonly events: OperationEvent[];
 }
 
@@ -406,6 +408,7 @@ export class Watch {
   readonly #machine: Machine;
   /** Facts under which the operation last became ready to be sent again by itself. */
   #repeatFacts: ToolFacts | undefined;
+  #closedBy: Command['type'] | undefined;
 
   constructor(machine: Machine) {
     this.#machine = machine;
@@ -418,7 +421,7 @@ export class Watch {
     this.#claimIsSupported(step.after);
     this.#nothingIsReplaced(step);
     this.#fencedNeverHolds(step);
-    this.#isBounded(step.after, step.command);
+    this.#isBounded(step.after, step);
     this.#againChangesNothing(step);
   };
 
@@ -430,8 +433,10 @@ export class Watch {
 
   #seeChange(step: Step, { after, before, event }: Change): void {
     if (event.type === 'proposed' || event.type === 'reopened' || event.type === 'ordered_again') {
-      this.#rounds.push({ opened: event, events: [] });
+      const asks = step.command.type === 'propose' && step.command.question !== undefined;
+      this.#rounds.push({ opened: event, asks, events: [] });
     }
+    if (event.type === 'closed') this.#closedBy = step.command.type;
     if (event.type === 'attempt_started') this.#mayStart(step, event.attempt, before);
     if (event.type === 'evidence_recorded') this.#learned.push(event.evidence);
     if (event.type === 'attempt_fenced') this.#fenced.add(event.attempt);
@@ -482,13 +487,8 @@ export class Watch {
         `${stage} shows ${effect} without an order`,
       );
     }
-    const closing = events.findLast((event) => event.type === 'closed');
-    const code = closing?.type === 'closed' ? closing.why.code : undefined;
-    must(
-      code === 'given_up' || code === 'stated',
-      'D4',
-      `${effect} was closed by nobody (${code ?? 'no event'})`,
-    );
+    const byPerson = this.#closedBy === 'give_up' || this.#closedBy === 'state_finding';
+    must(byPerson, 'D4', `${effect} was closed by ${this.#closedBy ?? 'nothing'}`);
   }
 
   /** I7: the pieces that the claim needs are among those that were given. */
@@ -540,7 +540,7 @@ export class Watch {
     at: number,
   ): void {
     must(conditions.digest === operation.digest, 'I3', 'what is sent is not what was decided on');
-    const { events } = this.#round;
+    const { asks, events, opened: began } = this.#round;
     const decided = events.findLast(
       ({ type }) => type === 'approved' || type === 'denied' || type === 'review_opened',
     );
@@ -550,7 +550,8 @@ export class Watch {
       must(review.digest === operation.digest, 'I3', 'the approval is of something else');
       return must(at <= review.expiresAt, 'I3', 'the approval has expired');
     }
-    must(decided === undefined, 'I3', 'a person was asked and has not approved');
+    const needsPerson = decided !== undefined || asks || began.type === 'ordered_again';
+    must(!needsPerson, 'I3', 'a person had to be asked and has not approved');
     must(
       events.some((event) => event.type === 'allowed' && event.rule !== ''),
       'I3',
@@ -648,12 +649,14 @@ export class Watch {
     must(!moved || after.effect === 'diverged', 'I6', `a fenced attempt made ${before.stage} ${after.stage}`);
   }
 
-  /** I14. */
-  #isBounded({ attempts, round }: Operation, command: Command): void {
+  /** I14: attempts and time. */
+  #isBounded({ attempts, round, stage }: Operation, { at, before, command }: Step): void {
     must(round === this.#rounds.length, 'I14', 'rounds are miscounted');
     if (command.type !== 'start_attempt') return;
-    const max = command.conditions.bounds.attemptsMax;
-    must(attempts.length <= max * round, 'I14', `${attempts.length} attempts in ${round} rounds of ${max}`);
+    const { attemptsMax, elapsedMaxMs } = command.conditions.bounds;
+    must(attempts.length <= attemptsMax * round, 'I14', `${attempts.length} attempts in ${round} rounds`);
+    if (stage !== 'sending' || before?.stage === 'sending') return;
+    must(at - this.#round.opened.at <= elapsedMaxMs, 'I14', 'an attempt started after the time of its round');
   }
 
   /** I15: a review has one decision, by its own id and digest and in its time. */

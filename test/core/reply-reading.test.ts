@@ -8,6 +8,7 @@ import type {
   ReadBack,
   Signal,
 } from '../../src/core/contract.ts';
+import type { ReadableReply } from '../../src/core/reply-places.ts';
 import {
   classifyReply,
   compare,
@@ -16,7 +17,6 @@ import {
   readPlace,
   readReadBack,
 } from '../../src/core/reply-reading.ts';
-import type { ReadableReply } from '../../src/core/reply-places.ts';
 import { jsonValue, spelledValue } from './json-arbitraries.ts';
 
 function result(structuredContent: unknown, text = 'done'): ReadableReply {

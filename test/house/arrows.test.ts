@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { FILES, findBrokenArrows, findCircles, type HouseRules, PROCESS, ROOMS } from './arrows.ts';
-import { readSources, ROOT } from './source.ts';
+import { ROOT, readSources } from './source.ts';
 
 const sources = readSources(join(ROOT, 'src'), /\.ts$/);
 

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { lineOf, nameUsesOf, readSources, ROOT, type SyntaxNode, visitSource } from './source.ts';
+import { lineOf, nameUsesOf, ROOT, readSources, type SyntaxNode, visitSource } from './source.ts';
 
 /** Names of the platform that the core may not use at all. */
 const FORBIDDEN = new Set([

@@ -137,13 +137,13 @@ export function nameUsesOf(path: string, text: string): readonly NameUse[] {
     const isObject = parent.node.type === 'MemberExpression' && parent.member === 'object';
     const member = isObject ? memberName(parent.node) : undefined;
     const user = isObject ? above[0] : parent;
-    const isCallee = user?.member === 'callee';
+    const call = user?.member === 'callee' ? user.node : undefined;
     found.push({
       name,
       member,
       line: lineOf(text, node.start),
-      as: !isCallee ? 'read' : user?.node.type === 'NewExpression' ? 'made' : 'called',
-      argumentCount: isCallee ? (user?.node['arguments'] as readonly unknown[]).length : 0,
+      as: call === undefined ? 'read' : call.type === 'NewExpression' ? 'made' : 'called',
+      argumentCount: call === undefined ? 0 : (call['arguments'] as readonly unknown[]).length,
     });
   });
   return found;

@@ -16,7 +16,8 @@ const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, im
 
 beforeAll(() => {
   const built = fileURLToPath(new URL('../../dist/store/sqlite/sqlite-store.js', import.meta.url));
-  expect(existsSync(built), 'npm run build comes before these tests').toBe(true);
+  if (!existsSync(built))
+    throw new Error('These tests run the built package: npm run build comes before them.');
 });
 
 interface Racer {
@@ -83,7 +84,8 @@ test('processes race for claims and one is killed: no claim has two holders, and
   // What was stored is exactly one operation per key: the loser of a claim left nothing, and the killed
   // process left whole changes only, some of which it could not acknowledge any more.
   const streams = await store.streams({ tenant: TENANT, kind: 'op', limit: 10_000 });
-  expect(streams.map((record) => record.stream).toSorted()).toEqual(holders.toSorted());
+  expect(new Set(streams.map((record) => record.stream))).toEqual(new Set(holders));
+  expect(streams).toHaveLength(keys);
   expect(acknowledged.length).toBeLessThanOrEqual(keys);
   await store.close();
 

@@ -501,7 +501,7 @@ const faults: readonly PlantedFault[] = [
                 tenant,
                 claims.map((claim) => claim.key),
               );
-              const [taken] = held.filter((claim) => claim !== undefined);
+              const taken = held.find((claim) => claim !== undefined);
               return result.outcome === 'stale' && taken
                 ? { outcome: 'taken', key: taken.key, sequence: taken.sequence, by: taken.holder }
                 : result;
@@ -559,7 +559,7 @@ async function colourOf(cases: ReturnType<typeof suiteOn>, name: string): Promis
   if (named === undefined) throw new Error(`The suite has no case '${name}'.`);
   return named.run().then(
     () => 'green',
-    (error: Error) => error.name,
+    (error: unknown) => (error instanceof Error ? error.name : typeof error),
   );
 }
 

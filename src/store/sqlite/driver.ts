@@ -55,7 +55,7 @@ const sources: readonly DriverSource[] = [
   { name: 'node:sqlite', load: async () => loadBuiltin() },
   {
     name: '@photostructure/sqlite',
-    load: async () => (await import('@photostructure/sqlite')) as unknown as SqliteModule,
+    load: () => import('@photostructure/sqlite'),
   },
 ];
 
@@ -125,7 +125,7 @@ function loadBuiltin(): SqliteModule | undefined {
     const isOwn = warning[1] === 'ExperimentalWarning' && String(warning[0]).includes('SQLite');
     if (!isOwn) Reflect.apply(emitWarning, process, warning);
   };
-  process.emitWarning = withoutOwn as typeof emitWarning;
+  process.emitWarning = withoutOwn;
   try {
     return process.getBuiltinModule('node:sqlite') as SqliteModule | undefined;
   } finally {

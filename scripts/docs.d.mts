@@ -1,0 +1,2 @@
+/** File, from the checkout → text. */
+export function renderDocuments(root: string, lifecycle: object): Map<string, string>;

@@ -1,0 +1,186 @@
+// Writes the documents that are made from data: docs/promises.md from the manifest, docs/states.md from the core's
+// table of stages. `--check` writes nothing and fails where a document has drifted; a test does the same.
+
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { isProgram, ROOT } from './processes.mjs';
+import { setUpOrExit } from './setup.mjs';
+
+const NOTE = '<!-- Made by "node scripts/docs.mjs": change its source, not this file. -->';
+
+/**
+ * @param {string} root the checkout
+ * @param {object} lifecycle the module src/core/lifecycle.ts, or what it was compiled to
+ * @returns {Map<string, string>} file, from the checkout → text
+ */
+export function renderDocuments(root, lifecycle) {
+  const manifest = JSON.parse(readFileSync(join(root, 'test/house/promises.json'), 'utf8'));
+  return new Map([
+    ['docs/promises.md', renderPromises(manifest, readTestTexts(root))],
+    ['docs/states.md', renderStates(lifecycle)],
+  ]);
+}
+
+// ── Promises ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/** @param {Map<string, string>} tests file → text; that a citation is a title of a test, the gate checks */
+export function renderPromises({ rows }, tests) {
+  const parts = rows.flatMap(({ id, variants, ...row }) => variants ?? [{ id, ...row }]);
+  const count = (state) => parts.filter((part) => part.state === state).length;
+  const lines = [
+    NOTE,
+    '# Promises',
+    '',
+    'Each row is a story and what must be shown for it: above all the number of records that the destination holds, from',
+    'its own log, beside what the caller was told. A row with letters is kept in parts, and stands where its lowest part does.',
+    '',
+    '- **planned**: not claimed. Nothing is said about it.',
+    '- **core**: shown through a real door, counted at the destination, on every store that exists.',
+    '- **kept**: core, and API, command line and console tell the same.',
+    '',
+    `Of ${parts.length} rows and parts, ${count('kept')} are kept, ${count('core')} core and ${count('planned')} planned.`,
+    'A claim without a test that cites it fails the tests (`test/house/promises.test.ts`); the state is set in',
+    '`test/house/promises.json`.',
+    '',
+    '| row | story | must show | state | shown by |',
+    '|---|---|---|---|---|',
+  ];
+  for (const row of rows) {
+    const state = row.state ?? lowestState(row.variants);
+    lines.push(tableRow([row.id, row.story, row.shows, state, row.variants ? '' : shownBy(row, tests)]));
+    for (const part of row.variants ?? []) {
+      lines.push(tableRow([part.id, `… ${part.story}`, '', part.state, shownBy(part, tests)]));
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function lowestState(variants) {
+  const order = ['planned', 'core', 'kept'];
+  return order[Math.min(...variants.map(({ state }) => order.indexOf(state)))];
+}
+
+function shownBy({ id, state }, tests) {
+  if (state === 'planned') return '';
+  return [...tests]
+    .filter(([, text]) => text.includes(`[${id}]`))
+    .map(([file]) => `\`${file}\``)
+    .join('<br>');
+}
+
+/** The tests of the house are left out: what they cite is planted. */
+function readTestTexts(root) {
+  const files = readdirSync(join(root, 'test'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.test.ts'))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((file) => [relative(root, file).split(sep).join('/'), readFileSync(file, 'utf8')])
+    .filter(([file]) => !file.startsWith('test/house/'));
+  return new Map(files.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+// ── States ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function renderStates({ STAGES, EFFECTS, RESOLUTIONS, STAGE_EFFECTS, TRANSITIONS }) {
+  const mark = (stage, effect) => {
+    if (STAGE_EFFECTS[stage].always.includes(effect)) return 'yes';
+    return STAGE_EFFECTS[stage].bySomebody.includes(effect) ? 'by a person' : '';
+  };
+  const events = Object.entries(TRANSITIONS);
+  const lines = [
+    NOTE,
+    '# States',
+    '',
+    'An operation has three columns that are never mixed: its **stage** (where is the work?), its **effect** (what is known',
+    'of it at the destination?) and its **resolution** (what has a person stated?). Only evidence changes the effect; time,',
+    'restarts, cancelling and statements do not.',
+    '',
+    `Resolutions: ${RESOLUTIONS.map((each) => `\`${each}\``).join(', ')}.`,
+    '',
+    '## Which effects a stage may show',
+    '',
+    '*by a person*: only where a named person’s act stands behind it, an order to send again after “it did not happen” or the',
+    'closing of what is not known.',
+    '',
+    tableRow(['stage', ...EFFECTS.map((effect) => `\`${effect}\``)]),
+    tableRow(['---', ...EFFECTS.map(() => '---')]),
+    ...STAGES.map((stage) => tableRow([`\`${stage}\``, ...EFFECTS.map((effect) => mark(stage, effect))])),
+    '',
+    '## How an operation moves',
+    '',
+    '```mermaid',
+    'stateDiagram-v2',
+    ...diagramLines(events),
+    '```',
+    '',
+    ...anywhereLines(events),
+    '',
+    tableRow(['event', 'may follow at', 'leads to']),
+    tableRow(['---', '---', '---']),
+    ...events.map(([event, { from, to }]) => tableRow([`\`${event}\``, fromInWords(from), toInWords(to)])),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function diagramLines(events) {
+  const labels = new Map();
+  for (const [event, { from, to }] of events) {
+    if (to === 'same' || from === 'any') continue;
+    for (const stage of from === 'none' ? ['[*]'] : from) {
+      const arrow = `${stage} --> ${to}`;
+      labels.set(arrow, [...(labels.get(arrow) ?? []), event]);
+    }
+  }
+  return [...labels].map(([arrow, names]) => `    ${arrow} : ${names.join(' / ')}`);
+}
+
+function anywhereLines(events) {
+  const named = (wanted) =>
+    events
+      .filter(([, event]) => wanted(event))
+      .map(([name]) => `\`${name}\``)
+      .join(', ');
+  return [
+    `Not drawn, because they may follow at every stage: ${named(({ from, to }) => from === 'any' && to !== 'same')}.`,
+    `These leave the stage as it is: ${named(({ to }) => to === 'same')}.`,
+  ];
+}
+
+function fromInWords(from) {
+  if (from === 'none') return 'nothing yet';
+  return from === 'any' ? 'every stage' : from.map((stage) => `\`${stage}\``).join(', ');
+}
+
+function toInWords(to) {
+  return to === 'same' ? 'the same stage' : `\`${to}\``;
+}
+
+function tableRow(cells) {
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+}
+
+// ── Program ────────────────────────────────────────────────────────────────────────────────────────────────
+
+if (isProgram(import.meta.url)) {
+  await setUpOrExit();
+  const lifecycle = await import(pathToFileURL(join(ROOT, 'dist/core/lifecycle.js')).href);
+  const isCheck = process.argv.includes('--check');
+  for (const [file, text] of renderDocuments(ROOT, lifecycle)) {
+    if (readOrEmpty(join(ROOT, file)) === text) continue;
+    if (isCheck) {
+      process.stderr.write(`${file} has drifted from its source: run "node scripts/docs.mjs".\n`);
+      process.exitCode = 1;
+    } else {
+      writeFileSync(join(ROOT, file), text);
+      process.stdout.write(`wrote ${file}\n`);
+    }
+  }
+}
+
+function readOrEmpty(file) {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
