@@ -12,6 +12,8 @@ const TICK_MS = 100;
 /** Open work is looked at this often even when nobody has committed: its time may have come. */
 const SCAN_MS = 1_000;
 const PAGE = 200;
+/** Stages from which work goes on without a person. */
+const MOVING_STAGES = ['ready', 'sending', 'checking'] as const;
 
 export class Worker {
   readonly #context: EngineContext;
@@ -103,18 +105,21 @@ export class Worker {
   async #scan(): Promise<void> {
     const { destinations, environment, store, tenant } = this.#context;
     if (destinations.size === 0) return;
+    const queues = [...destinations.keys()];
+    const now = environment.now();
+    const lapsed = await store.live({ tenant, queues, stages: ['awaiting_approval'], dueBy: now, limit: PAGE });
+    for (const row of lapsed) await this.#look(row.stream.slice(3));
+    // In order of arrival and whole, so that work which cannot go on yet never hides work which can.
     let after: string | undefined;
     for (;;) {
       const rows = await store.live({
         tenant,
-        queues: [...destinations.keys()],
-        dueBy: Math.min(environment.now(), NEVER_DUE - 1),
+        queues,
+        stages: MOVING_STAGES,
         limit: PAGE,
         ...(after === undefined ? {} : { after }),
       });
-      for (const row of rows) {
-        if (!this.#closed) await this.#look(row.stream.slice(3));
-      }
+      for (const row of rows) if (row.dueAt <= now) await this.#look(row.stream.slice(3));
       after = rows.at(-1)?.order;
       if (rows.length < PAGE || this.#closed) return;
     }
