@@ -100,7 +100,12 @@ function evidenceOf(operations) {
   return [...words];
 }
 
-const NO_REPLY = { timeout: 'no reply in time', cut: 'connection cut', abandoned: 'sender gone' };
+const NO_REPLY = {
+  timeout: 'no reply in time',
+  cut: 'connection cut',
+  claim_lost: 'sender gone',
+  abandoned: 'sender gone',
+};
 
 function evidenceWord(piece) {
   switch (piece.kind) {

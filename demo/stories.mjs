@@ -20,7 +20,7 @@ const RUN = { run: 'cutover billing 2026-12-05' };
 /** The destination's own answers, unchanged. `…` stands for any words. */
 const OWN_CHANGE = '{"id":"CHG-1042",';
 const OWN_SNAPSHOT = '{"id":"SNAP-1",';
-const ALREADY_EXISTS = 'ALREADY_EXISTS — this was done before in this run; nothing was sent now…';
+const ALREADY_EXISTS = 'ALREADY_EXISTS — …';
 
 function dns(value) {
   return { name: 'db.billing.example.com', type: 'A', value };
@@ -38,7 +38,7 @@ const lostReply = {
       expected: 1,
       without: 2,
       effect: 'verified',
-      told: [`${ALREADY_EXISTS}"CHG-1042": found by look-up`],
+      told: [`${ALREADY_EXISTS}"CHG-1042"…found`],
       records: ({ length }) => length,
     },
   ],
@@ -359,7 +359,7 @@ export const SCENES = [
   threeKindsOfDuplicate,
   cutover,
   killed('bytes_left', 'the bytes have left'),
-  killed('before_outcome_commit', 'reply not recorded'),
+  killed('before_outcome_commit', 'reply unrecorded'),
   killed('outcome_recorded', 'nobody was answered'),
   downAtFirst,
   slowSnapshot,

@@ -14,7 +14,7 @@ const CHECKS = [
 const args = process.argv.slice(2);
 const hasTests = !args.includes('--without-tests');
 
-await setUpOrExit();
+await setUpOrExit({ figures: figuresLine({ passed: 0, failed: 1 }) });
 const total = { passed: 0, failed: 0, skipped: 0 };
 const lines = [];
 for (const { name, args: check } of CHECKS) {

@@ -37,13 +37,17 @@ export async function setUp({ root = ROOT, say = (line) => process.stderr.write(
   );
 }
 
-/** Sets up and ends the process with the one sentence when that cannot be done. */
-export async function setUpOrExit(options) {
+/**
+ * Sets up, and ends the process with the one sentence when that cannot be done.
+ * @param {{ figures?: string }} [options] `figures`: the last line of a command that always ends with one
+ */
+export async function setUpOrExit({ figures } = {}) {
   try {
-    await setUp(options);
+    await setUp();
   } catch (error) {
     if (!(error instanceof SetUpError)) throw error;
     process.stderr.write(`set-up failed: ${error.message}\n`);
+    if (figures !== undefined) process.stdout.write(`${figures}\n`);
     process.exit(1);
   }
 }

@@ -34,6 +34,7 @@ function readFigures(file, code) {
   try {
     report = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
+    process.stderr.write(`Vitest ended with ${code} and left no report.\n`);
     return { passed: 0, failed: 1, skipped: 0 };
   }
   const figures = {
@@ -41,8 +42,11 @@ function readFigures(file, code) {
     failed: report.numFailedTests + report.testResults.filter(isBrokenFile).length,
     skipped: report.numPendingTests + report.numTodoTests,
   };
-  const isRed = code !== 0 || figures.passed === 0;
-  return isRed && figures.failed === 0 ? { ...figures, failed: 1 } : figures;
+  if (figures.failed > 0 || (code === 0 && figures.passed > 0)) return figures;
+  process.stderr.write(
+    figures.passed === 0 ? 'No test ran.\n' : `Vitest ended with ${code} although no test failed.\n`,
+  );
+  return { ...figures, failed: 1 };
 }
 
 /** A file that fails without a failed test in it: it could not be loaded, or a hook of it threw. */
@@ -56,7 +60,7 @@ export function figuresLine({ passed, failed, skipped = 0 }) {
 }
 
 if (isProgram(import.meta.url)) {
-  await setUpOrExit();
+  await setUpOrExit({ figures: figuresLine({ passed: 0, failed: 1 }) });
   const figures = await runTests(process.argv.slice(2));
   process.stdout.write(`${figuresLine(figures)}\n`);
   process.exitCode = figures.failed === 0 ? 0 : 1;

@@ -1,7 +1,7 @@
 // From configuration to running parts: the one file that knows every adapter.
 
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Reached } from './core/stopping-points.ts';
@@ -17,6 +17,7 @@ import { type GatewayRules, ServerFacts } from './gateway/tool-facts.ts';
 import { GuardedServer } from './gateway/upstream.ts';
 import { type Store, StoreFault } from './store/port.ts';
 import { ReopeningStore } from './store/reopening-store.ts';
+import { type FileIdentity, fileIdentity, movedStore } from './store/sqlite/place.ts';
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts';
 
 export interface LedgerParts {
@@ -24,6 +25,8 @@ export interface LedgerParts {
   readonly data: string;
   readonly destinations?: readonly Destination[];
   readonly factsFor?: FactsSource;
+  /** Brings what `factsFor` says up to date; called before work that has waited is sent. */
+  readonly refreshFacts?: () => Promise<void>;
   readonly settings?: Partial<LedgerSettings>;
   readonly tenant?: string;
   readonly environment?: Environment;
@@ -53,12 +56,14 @@ export async function composeLedger(parts: LedgerParts): Promise<Ledger> {
   const context: EngineContext = {
     store,
     tenant: parts.tenant ?? LOCAL_TENANT,
+    whenReady: () => (key.isLoaded ? undefined : readied(store, key)),
     get secret() {
       return key.bytes;
     },
     environment,
     destinations: new Map((parts.destinations ?? []).map((destination) => [destination.name, destination])),
     factsFor: parts.factsFor ?? (() => undefined),
+    refreshFacts: parts.refreshFacts ?? (async () => {}),
     settings: { ...DEFAULT_SETTINGS, ...parts.settings },
     reached: parts.reached ?? (() => {}),
     worker: Ledger.newWorker({ environment }),
@@ -71,12 +76,24 @@ export async function composeLedger(parts: LedgerParts): Promise<Ledger> {
   return ledger;
 }
 
+/** A reading opens the embedded store, and that reads the key first. */
+async function readied(store: Store, key: IntentKey): Promise<void> {
+  await store.foreignCommits();
+  await key.load();
+}
+
 async function embeddedStore(parts: LedgerParts, key: IntentKey): Promise<Store> {
   const file = parts.data === ':memory:' ? ':memory:' : join(parts.data, LEDGER_FILE);
+  let first: FileIdentity | undefined;
   const store = new ReopeningStore(async () => {
     // Without its key a ledger cannot tell equal intents: it must not record anything then.
     await key.load();
-    return openSqliteStore({ file });
+    // What is opened again after a fault must be the ledger that this process began with: in another, or in a
+    // new and empty one, writes that were made would be new.
+    if (first !== undefined && fileIdentity(file) !== first) throw movedStore(file);
+    const opened = await openSqliteStore({ file });
+    first ??= file === ':memory:' ? undefined : fileIdentity(file);
+    return opened;
   });
   try {
     await store.ensureOpen();
@@ -97,6 +114,10 @@ class IntentKey {
 
   constructor(data: string) {
     this.#data = data;
+  }
+
+  get isLoaded(): boolean {
+    return this.#bytes !== undefined;
   }
 
   /** @throws {StoreFault} while the key has not been loaded */
@@ -120,18 +141,52 @@ class IntentKey {
     try {
       this.#bytes = await readOrMakeKey(this.#data, file);
     } catch (cause) {
-      throw new StoreFault(
-        'ERR_STORE_UNAVAILABLE',
-        `The ledger in ${this.#data} cannot be used: its key file ${KEY_FILE} can be neither read nor made (${cause instanceof Error ? cause.message : String(cause)}). Give a directory that this account may write to, with --data.`,
-        { fate: 'not_stored', cause },
-      );
+      throw cause instanceof StoreFault ? cause : unusableKey(this.#data, cause);
     }
+  }
+}
+
+function unusableKey(directory: string, cause: unknown): StoreFault {
+  return new StoreFault(
+    'ERR_STORE_UNAVAILABLE',
+    `The ledger in ${directory} cannot be used: its key file ${KEY_FILE} can be neither read nor made (${reasonOf(cause)}). Give a directory that this account may write to, with --data.`,
+    { fate: 'not_stored', cause },
+  );
+}
+
+function reasonOf(cause: unknown): string {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  switch (code) {
+    case 'EACCES':
+    case 'EPERM':
+      return 'this account has no right to it';
+    case 'EROFS':
+      return 'the file system is read-only';
+    case 'ENOTDIR':
+    case 'EEXIST':
+      return 'a part of the path is a file, not a directory';
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return 'the disk is full';
+    default:
+      return message;
   }
 }
 
 async function readOrMakeKey(directory: string, file: string): Promise<Uint8Array> {
   const existing = await readKey(file);
   if (existing !== undefined) return existing;
+  // The key is made before the ledger. A ledger without one has lost it, and under a new one every earlier write
+  // would be new: it would be sent again.
+  if (await isThere(join(directory, LEDGER_FILE))) {
+    const madeMeanwhile = await readKey(file);
+    if (madeMeanwhile !== undefined) return madeMeanwhile;
+    throw new StoreFault(
+      'ERR_STORE_UNAVAILABLE',
+      `The ledger in ${directory} cannot be used: its key file ${KEY_FILE} is missing, and with a new one nobody could tell which writes were made before. Put it back, from a copy of the directory.`,
+      { fate: 'not_stored' },
+    );
+  }
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const fresh = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   await writeFile(fresh, randomBytes(KEY_BYTES), { mode: 0o600, flag: 'wx', flush: true });
@@ -145,6 +200,15 @@ async function readOrMakeKey(directory: string, file: string): Promise<Uint8Arra
   const made = await readKey(file);
   if (made === undefined) throw new Error(`${file} is not there after it was made`);
   return made;
+}
+
+async function isThere(file: string): Promise<boolean> {
+  try {
+    await access(file);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function readKey(file: string): Promise<Uint8Array | undefined> {
@@ -176,14 +240,25 @@ export interface StdioGatewayParts {
   readonly report: (message: string) => void;
   readonly reached: Reached;
   readonly version: string;
+  readonly environment?: Environment;
 }
 
 export interface RunningGateway {
+  /** Whether the store could be opened. */
+  readonly isRecording: boolean;
   /** Resolves when the client has closed its end. */
   serve(): Promise<void>;
-  /** What is out is waited for and recorded; `aborts`: it is recorded as unknown, without waiting. */
-  close(options: { readonly aborts: boolean }): Promise<void>;
+  /** Nothing leaves any more; what is out is waited for and recorded. */
+  close(): Promise<void>;
+  /** The same without the wait: what is out is recorded as unknown. */
+  abort(): Promise<void>;
 }
+
+/**
+ * Clients give us two seconds after they have closed our input and two after SIGTERM before they kill us. In each
+ * of them the server must have ended, by SIGKILL if need be, or it would be left behind.
+ */
+const KILL_GRACE_MS = 900;
 
 export async function composeStdioGateway(parts: StdioGatewayParts): Promise<RunningGateway> {
   const upstream = openStdioUpstream({
@@ -191,18 +266,21 @@ export async function composeStdioGateway(parts: StdioGatewayParts): Promise<Run
     command: parts.command,
     args: parts.args,
     clientVersion: parts.version,
+    killGraceMs: KILL_GRACE_MS,
   });
   const server = new GuardedServer(upstream);
   const facts = new ServerFacts(parts.destination, parts.rules, server.tools, parts.report);
   server.setFacts(facts);
-  const ledger = await composeLedger({
+  const ledger: Ledger = await composeLedger({
     data: parts.data,
     destinations: [server],
     factsFor: (destination, tool, args) => facts.for(destination, tool, args),
+    refreshFacts: async () => facts.confirm(await ledger.rules()),
     settings: parts.settings,
     reached: parts.reached,
     report: parts.report,
     toleratesClosedStore: true,
+    ...(parts.environment === undefined ? {} : { environment: parts.environment }),
   });
   const { requester, run, where, input, output, report, reached } = parts;
   const gateway = new StdioGateway({
@@ -218,11 +296,25 @@ export async function composeStdioGateway(parts: StdioGatewayParts): Promise<Run
     report,
     reached,
   });
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => (closing ??= ledger.close());
   return {
+    isRecording: await canRead(ledger),
     serve: () => gateway.serve(),
-    async close({ aborts }) {
-      if (aborts) await server.close();
-      await ledger.close();
+    close,
+    async abort() {
+      await server.close();
+      await close();
     },
   };
+}
+
+async function canRead(ledger: Ledger): Promise<boolean> {
+  try {
+    await ledger.readings.recent(1);
+    return true;
+  } catch (cause) {
+    if (!(cause instanceof StoreFault)) throw cause;
+    return false;
+  }
 }

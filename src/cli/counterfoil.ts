@@ -1,16 +1,29 @@
 #!/usr/bin/env node
 // The `counterfoil` command: reads the command line, runs one command, ends with its exit code.
 
-import { Command, CommanderError, Option } from 'commander';
-import { CommandFault, EXIT, say } from './output.ts';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { CommandFault, EXIT, printed, say } from './output.ts';
 import { packageVersion } from './version.ts';
+
+/** An option that is given twice, or as nothing (a variable that was not set), is not what its caller meant. */
+function once(value: string, earlier: string | undefined): string {
+  if (earlier !== undefined) throw new InvalidArgumentError('It was given twice.');
+  if (value.trim() === '') throw new InvalidArgumentError('It is empty.');
+  return value;
+}
 
 const DATA = [
   '--data <dir>',
   'the data directory (else COUNTERFOIL_DATA, else the user data directory)',
+  once,
 ] as const;
 const JSON_OUT = ['--json', 'print one JSON object'] as const;
-const DIGEST = ['--digest <digest>', 'the digest that was shown, or at least its first 12 digits'] as const;
+const DIGEST = [
+  '--digest <digest>',
+  'the digest that was shown, or at least its first 12 digits',
+  once,
+] as const;
+const BY = ['--by <name>', 'who decides (this account, when absent)', once] as const;
 const CODES =
   '\nExit codes: 0 as asked · 1 internal · 2 usage or configuration · 3 not found · 4 not allowed · 5 conflict ·\n10 waiting for approval · 11 accepted, not checked · 12 outcome unknown (never repeat it) · 13 not sent or rejected · 14 stopped';
 
@@ -30,11 +43,13 @@ function program(): Command {
       'stand in front of one MCP server over stdio: reads pass, writes are recorded and told truthfully',
     )
     .argument('<command...>', 'after --: the server to start, with its arguments')
-    .option('--config <file>', 'what its owner decides about the server (YAML or JSON)')
+    .option('--config <file>', 'what its owner decides about the server (YAML or JSON)', once)
     .option(...DATA)
-    .option('--run <id>', 'the run that all calls belong to')
+    .option('--run <id>', 'the run that all calls belong to', once)
+    .showHelpAfterError('The server and its own options come after --: counterfoil mcp -- COMMAND ARGS…')
     .action(async (command: string[], options) => {
-      exitCode = await (await import('./mcp.ts')).mcp(command, options);
+      // Not waited for: the client may have stopped reading, and is gone.
+      process.exit(await (await import('./mcp.ts')).mcp(command, options));
     });
   root
     .command('show')
@@ -59,7 +74,7 @@ function program(): Command {
     .description('allow one operation, exactly as it was shown')
     .argument('<id>', 'the operation (op_…)')
     .requiredOption(...DIGEST)
-    .option('--by <name>', 'who decides (this account, when absent)')
+    .option(...BY)
     .addOption(
       new Option('--class <class>', 'for a tool that nobody has classified: what it is from now on').choices([
         'read',
@@ -78,8 +93,8 @@ function program(): Command {
     .description('refuse one operation; the reason reaches the model')
     .argument('<id>', 'the operation (op_…)')
     .requiredOption(...DIGEST)
-    .option('--reason <text>', 'why, in words for the requester')
-    .option('--by <name>', 'who decides (this account, when absent)')
+    .option('--reason <text>', 'why, in words for the requester', once)
+    .option(...BY)
     .option(...DATA)
     .option(...JSON_OUT)
     .action(async (id: string, options) => {
@@ -88,7 +103,7 @@ function program(): Command {
   root
     .command('rules')
     .description('the classes that were confirmed for tools; --revoke ends one')
-    .option('--revoke <destination/tool>', 'the rule to end')
+    .option('--revoke <destination/tool>', 'the rule to end', once)
     .option(...DATA)
     .option(...JSON_OUT)
     .action(async (options) => {
@@ -96,6 +111,10 @@ function program(): Command {
     });
   return root;
 }
+
+// Whoever read our output or our talk may be gone (`| head`, a client that was killed); that is no fault of ours,
+// and must not end what still has to be recorded.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 try {
   await program().parseAsync();
@@ -113,4 +132,5 @@ try {
     exitCode = EXIT.internal;
   }
 }
+await printed();
 process.exit(exitCode);

@@ -6,6 +6,8 @@ import { composeLedger, LEDGER_FILE } from '../compose.ts';
 import { access } from 'node:fs/promises';
 import type { Ledger } from '../engine/ledger.ts';
 import { StoreFault } from '../store/port.ts';
+import { printable } from './lines.ts';
+import { drillPoint } from './drill-point.ts';
 import { CommandFault, EXIT } from './output.ts';
 
 export function dataDirectory(option: string | undefined): string {
@@ -23,13 +25,13 @@ export async function withLedger<Result>(
   const directory = dataDirectory(data);
   try {
     await access(join(directory, LEDGER_FILE));
-  } catch {
-    throw new CommandFault(
-      EXIT.notFound,
-      `There is no ledger in ${directory}: no write has been recorded there. Name another directory with --data.`,
-    );
+  } catch (cause) {
+    throw noLedger(directory, cause as NodeJS.ErrnoException);
   }
-  const ledger = await composeLedger({ data: directory }).catch((cause: unknown) => {
+  const ledger = await composeLedger({
+    data: directory,
+    reached: drillPoint(process.env['COUNTERFOIL_DRILL_CRASH_AT']),
+  }).catch((cause: unknown) => {
     if (cause instanceof StoreFault) throw new CommandFault(EXIT.internal, cause.message);
     throw cause;
   });
@@ -38,4 +40,16 @@ export async function withLedger<Result>(
   } finally {
     await ledger.close();
   }
+}
+
+function noLedger(directory: string, { code, message }: NodeJS.ErrnoException): CommandFault {
+  const shown = printable(directory);
+  if (code === 'ENOENT' || code === 'ENOTDIR') {
+    return new CommandFault(
+      EXIT.notFound,
+      `There is no ledger in ${shown}: no write has been recorded there. Name another directory with --data.`,
+    );
+  }
+  const reason = code === 'EACCES' ? 'this account may not look into it' : message;
+  return new CommandFault(EXIT.internal, `The ledger in ${shown} cannot be read: ${reason}.`);
 }

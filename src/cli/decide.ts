@@ -16,6 +16,8 @@ export interface DecideOptions {
   readonly class?: OwnerRule['class'];
 }
 
+const NAME_MAX = 128;
+
 /** The name that this account has here; decisions say so, and how little that proves. */
 export function localAccount(): string {
   try {
@@ -36,12 +38,19 @@ export async function decideReview(
       `--digest wants at least the first 12 digits of the digest that was shown (0-9, a-f), and was given ${printable(JSON.stringify(options.digest))}.`,
     );
   }
+  const by = options.by ?? localAccount();
+  if (by.length > NAME_MAX || printable(by) !== by) {
+    throw new CommandFault(
+      EXIT.usage,
+      `--by wants a name of at most ${NAME_MAX} characters without control characters.`,
+    );
+  }
   return withLedger(options.data, async (ledger) => {
     const result = await ledger.decideReview({
       operation: id,
       digest: options.digest,
       kind,
-      by: options.by ?? localAccount(),
+      by,
       strength: 'same_account',
       ...(options.reason === undefined ? {} : { comment: options.reason }),
       ...(options.class === undefined ? {} : { toolClass: options.class }),
@@ -72,7 +81,7 @@ export async function decideReview(
     }
     if (rule !== undefined) {
       print(
-        `Rule: ${rule.tool} on ${rule.destination} is ${rule.class} from now on, as long as its description stays as it is. To revoke: counterfoil rules --revoke ${rule.destination}/${rule.tool}`,
+        `Rule: ${printable(rule.tool)} on ${rule.destination} is ${rule.class} from now on, as long as its name, schema and annotations stay as they are. To revoke: counterfoil rules --revoke ${rule.destination}/${printable(rule.tool)}`,
       );
     }
     return EXIT.done;
@@ -100,6 +109,11 @@ function refusal(id: string, result: Extract<DecisionResult, { decided: false }>
         `Nothing was changed: ${shown} was ${decision?.kind ?? 'decided'} by ${printable(decision?.by ?? 'somebody')} at ${instant(decision?.at ?? 0)}. The first decision stands.`,
       );
     }
+    case 'class_not_asked':
+      return new CommandFault(
+        EXIT.usage,
+        `Nothing was decided: --class answers what an unclassified tool is, and that is not asked about ${shown}. Leave it out.`,
+      );
     case 'review_expired':
       return new CommandFault(
         EXIT.conflict,

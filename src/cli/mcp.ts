@@ -10,10 +10,12 @@ import { durationMs } from '../core/contract.ts';
 import { sha256Hex } from '../core/digest.ts';
 import { DEFAULT_BOUNDS } from '../core/repeatability.ts';
 import type { LedgerSettings } from '../engine/context.ts';
+import { A_RUN_NAME, isRunName } from '../gateway/call.ts';
 import type { GatewayRules } from '../gateway/tool-facts.ts';
 import { dataDirectory } from './data-directory.ts';
 import { localAccount } from './decide.ts';
 import { drillPoint } from './drill-point.ts';
+import { printable } from './lines.ts';
 import { CommandFault, EXIT, say } from './output.ts';
 import { packageVersion } from './version.ts';
 
@@ -39,6 +41,14 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
       `Two runs are named: --run ${options.run}, and run: ${config.run} in ${options.config}. Leave one of them out.`,
     );
   }
+  for (const [where, run] of [
+    ['--run', options.run],
+    ['run:', config?.run],
+  ] as const) {
+    if (run !== undefined && !isRunName(run)) {
+      throw new CommandFault(EXIT.usage, `${where} ${printable(JSON.stringify(run))} is not ${A_RUN_NAME}.`);
+    }
+  }
   // Whatever a library prints must not come between the lines of the protocol.
   for (const method of ['log', 'info', 'debug'] as const) console[method] = console.error;
   const data = dataDirectory(options.data);
@@ -55,31 +65,42 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
     where: 'the terminal of the machine that runs the gateway (counterfoil queue)',
     input: process.stdin,
     output: process.stdout,
-    report: (message) => say(`counterfoil: ${message}`),
+    report: reporter(),
     reached: drillPoint(process.env['COUNTERFOIL_DRILL_CRASH_AT']),
     version: packageVersion(),
   });
-  say(`counterfoil: writes to ${destination} are recorded in ${data}`);
+  say(
+    gateway.isRecording
+      ? `counterfoil: writes to ${destination} are recorded in ${data}`
+      : `counterfoil: reads of ${destination} pass; its writes are refused until they can be recorded in ${data}`,
+  );
   return untilClosed(gateway);
 }
 
+const SAME_AGAIN_MS = 60_000;
+const REPORTS_KEPT_MAX = 1_000;
+
+/** Other people's words are in what is told: made harmless. The same trouble is told once a minute, not each time. */
+function reporter(): (message: string) => void {
+  const saidAt = new Map<string, number>();
+  return (message) => {
+    const now = performance.now();
+    if (now - (saidAt.get(message) ?? Number.NEGATIVE_INFINITY) < SAME_AGAIN_MS) return;
+    if (saidAt.size >= REPORTS_KEPT_MAX) saidAt.clear();
+    saidAt.set(message, now);
+    say(`counterfoil: ${printable(message)}`);
+  };
+}
+
 async function untilClosed(gateway: Awaited<ReturnType<typeof composeStdioGateway>>): Promise<number> {
-  let asked: NodeJS.Signals | undefined;
   const signalled = new Promise<void>((resolveSignal) => {
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-      process.once(signal, () => {
-        asked = signal;
-        resolveSignal();
-      });
-    }
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
+      process.once(signal, () => resolveSignal());
   });
-  // The client has gone in the middle of a line: nothing can be answered, and work goes on to be recorded.
-  process.stdout.on('error', () => {});
   await Promise.race([gateway.serve(), signalled]);
   // A client that closed its end waits for nothing: what is out is followed to its end, unless we are told to go.
-  const closing = gateway.close({ aborts: asked !== undefined });
-  await Promise.race([closing, signalled.then(() => gateway.close({ aborts: true }))]);
-  await closing;
+  await Promise.race([gateway.close(), signalled.then(() => gateway.abort())]);
+  await gateway.close();
   return EXIT.done;
 }
 
@@ -172,8 +193,10 @@ const ENTRIES = new Set(['index', 'main', 'server', 'cli', 'dist', 'build', 'bin
  * it, so that two servers that differ only in an argument are two destinations.
  */
 function nameOf(command: readonly string[]): string {
-  const first =
-    command.find((part) => !part.startsWith('-') && !STARTERS.has(basename(part))) ?? command[0] ?? 'server';
+  // What is given as NAME=VALUE may be a secret, and names are shown everywhere.
+  const isWord = (part: string): boolean =>
+    !part.startsWith('-') && !part.includes('=') && !STARTERS.has(basename(part));
+  const first = command.find(isWord) ?? 'server';
   const segments = first.split(/[\\/]/).filter((segment) => segment !== '');
   const words = segments.map((segment) =>
     segment.replace(/\.[cm]?[jt]s$|\.py$/, '').replace(/(?<=.)@[^@]*$/, ''),

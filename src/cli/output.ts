@@ -40,6 +40,13 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value)}\n`);
 }
 
+/** Resolves when what was printed is out: a pipe takes 64 KiB at once, and the rest goes with the process. */
+export function printed(): Promise<void> {
+  return new Promise((resolve) => {
+    process.stdout.write('', () => resolve());
+  });
+}
+
 /** The code that tells where an operation stands. */
 export function exitCodeOf(operation: Operation): number {
   switch (operation.stage) {

@@ -4,7 +4,7 @@ import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { Operation } from '../core/operation.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import type { HistoryEntry, OperationReading } from '../engine/readings.ts';
-import { CommandFault, EXIT, exitCodeOf, print, printJson } from './output.ts';
+import { CommandFault, EXIT, exitCodeOf, print, printJson, say } from './output.ts';
 import { evidenceLine, historyLine, instant, payloadLines, printable } from './lines.ts';
 import { withLedger } from './data-directory.ts';
 
@@ -19,7 +19,7 @@ export async function show(id: string | undefined, options: ShowOptions): Promis
     throw new CommandFault(EXIT.usage, 'Name the operation to show (op_…), or say --last for the newest.');
   }
   if (id !== undefined && options.last === true) {
-    throw new CommandFault(EXIT.usage, `Both ${id} and --last were given: name one of them.`);
+    throw new CommandFault(EXIT.usage, `Both ${printable(id)} and --last were given: name one of them.`);
   }
   return withLedger(options.data, async (ledger) => {
     const operation = await find(ledger, id);
@@ -31,8 +31,8 @@ export async function show(id: string | undefined, options: ShowOptions): Promis
   });
 }
 
-/** An operation by its whole id or the beginning of it; the newest when none is named. */
-export async function find(ledger: Ledger, id: string | undefined): Promise<Operation> {
+/** An operation by its whole id; the newest when none is named. */
+async function find(ledger: Ledger, id: string | undefined): Promise<Operation> {
   if (id === undefined) {
     const [newest] = await ledger.readings.recent(1);
     if (newest === undefined)
@@ -75,7 +75,7 @@ function asLines(reading: OperationReading, history: readonly HistoryEntry[]): r
     `${operation.id}  ${labelOf(operation)}`,
     sentenceOf(operation, wordsOf(reading)),
     '',
-    `what       ${operation.tool} on ${operation.destination}${reading.target === undefined ? '' : `, ${printable(reading.target)}`}`,
+    `what       ${whatWords(reading)}`,
     `run        ${printable(operation.run.id)}${operation.run.step === undefined ? '' : `, step ${printable(operation.run.step)}`}${operation.run.weak ? ' (weak: no run was given)' : ''}`,
     `asked by   ${printable(operation.requester)} at ${instant(operation.proposedAt)}`,
     `allowed    ${allowedBy(operation, approval)}`,
@@ -90,6 +90,11 @@ function asLines(reading: OperationReading, history: readonly HistoryEntry[]): r
     'history',
     ...history.map((entry) => `  ${historyLine(entry)}`),
   ];
+}
+
+function whatWords({ operation, target }: OperationReading): string {
+  const what = `${printable(operation.tool)} on ${operation.destination}`;
+  return target === undefined ? what : `${what}, ${printable(target)}`;
 }
 
 function allowedBy(
@@ -113,7 +118,9 @@ const QUEUE_STAGES = ['awaiting_approval', 'held', 'parked', 'ready', 'checking'
 
 export async function queue(options: { readonly data?: string; readonly json?: boolean }): Promise<number> {
   return withLedger(options.data, async (ledger) => {
-    const operations = await ledger.readings.open({ stages: QUEUE_STAGES, limit: QUEUE_MAX });
+    const found = await ledger.readings.open({ stages: QUEUE_STAGES, limit: QUEUE_MAX + 1 });
+    const operations = found.slice(0, QUEUE_MAX);
+    if (found.length > QUEUE_MAX) say(`counterfoil: Only the ${QUEUE_MAX} oldest are shown; there are more.`);
     const readings = await Promise.all(operations.map((operation) => ledger.readings.reading(operation)));
     if (options.json === true) {
       printJson({ operations: readings.map((reading) => ({ ...asJson(reading, []), history: undefined })) });
@@ -142,9 +149,8 @@ const GROUPS: readonly (readonly [string, readonly string[]])[] = [
 
 function queueLines(reading: OperationReading): readonly string[] {
   const { operation } = reading;
-  const what = `${operation.tool} on ${operation.destination}${reading.target === undefined ? '' : `, ${printable(reading.target)}`}`;
   const lines = [
-    `${operation.id}  ${what}`,
+    `${operation.id}  ${whatWords(reading)}`,
     `  ${sentenceOf(operation, wordsOf(reading))} Since ${instant(operation.since)}.`,
   ];
   if (operation.stage !== 'awaiting_approval') return lines;

@@ -143,7 +143,14 @@ function boundOperation(
   if (contract === undefined || operation === undefined) {
     throw new Error(`Assertion: ${tool} is bound to ${contractId}/${operationId}, which is not loaded.`);
   }
-  return { contract, operation };
+  return { contract, operation: withLimits(contract, operation) };
+}
+
+/** What a contract says of all its operations holds where one says nothing of its own. */
+function withLimits(contract: Contract, operation: ContractOperation): ContractOperation {
+  return contract.limits === undefined
+    ? operation
+    : { ...operation, limits: { ...contract.limits, ...operation.limits } };
 }
 
 type Classified = Pick<ToolFacts, 'class' | 'classSource'>;

@@ -80,7 +80,7 @@ export type Command =
   | { readonly type: 'give_up'; readonly by: string }
   | { readonly type: 'cancel_by_caller' }
   | { readonly type: 'supersede'; readonly by: OperationId }
-  | { readonly type: 'see_replay'; readonly replay: string }
+  | { readonly type: 'see_replays'; readonly replays: readonly string[] }
   | { readonly type: 'deliver' };
 
 export type RefusalCode =
@@ -134,9 +134,11 @@ export function decide(operation: Operation | undefined, command: Command, at: n
       return cancelByCaller(operation, at);
     case 'supersede':
       return supersede(operation, command.by, at);
-    case 'see_replay':
-      if (operation.replays.includes(command.replay)) return { refusal: 'nothing_to_do' };
-      return events({ type: 'replay_seen', at, replay: command.replay });
+    case 'see_replays': {
+      const unseen = command.replays.filter((replay) => !operation.replays.includes(replay));
+      if (unseen.length === 0) return { refusal: 'nothing_to_do' };
+      return events(...unseen.map((replay): OperationEvent => ({ type: 'replay_seen', at, replay })));
+    }
     case 'deliver':
       if (operation.deliveredAt !== undefined || operation.stage !== 'closed')
         return { refusal: 'nothing_to_do' };

@@ -19,7 +19,8 @@ export type FactsSource = (destination: string, tool: string, args: JsonObject) 
 export interface LedgerSettings {
   readonly bounds: Bounds;
   readonly approvalLifetimeMs: number;
-  readonly replyTimeoutMs: number;
+  /** The owner's own word; where absent the contract's counts, else `REPLY_TIMEOUT_DEFAULT_MS`. */
+  readonly replyTimeoutMs?: number;
   /** How long a caller that meets its operation on its way waits for the outcome. */
   readonly callerWaitMs: number;
   readonly readBackTimeoutMs: number;
@@ -34,11 +35,15 @@ export interface LedgerSettings {
 export interface EngineContext {
   readonly store: Store;
   readonly tenant: string;
+  /** Opens what could not be opened before; `undefined` when nothing is missing. @throws {StoreFault} */
+  readonly whenReady: () => Promise<void> | undefined;
   /** Keys intents and lock names; kept outside the store. */
   readonly secret: Uint8Array;
   readonly environment: Environment;
   readonly destinations: ReadonlyMap<string, Destination>;
   readonly factsFor: FactsSource;
+  /** Brings the facts up to date with what persons have decided since: work that has waited is judged by them. */
+  readonly refreshFacts: () => Promise<void>;
   readonly settings: LedgerSettings;
   readonly reached: Reached;
   /** This process, as claims name it. */

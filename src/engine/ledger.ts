@@ -15,6 +15,7 @@ import { contentDocument, type OperationRecord, readOperation } from './records.
 import { Readings } from './readings.ts';
 import { Runs } from './runs.ts';
 import { describe, Sender } from './sender.ts';
+import { replyTimeoutMs } from './settings.ts';
 import { takeStep } from './steps.ts';
 import { Worker } from './worker.ts';
 
@@ -34,7 +35,7 @@ export type DecisionResult =
   | { readonly decided: true; readonly operation: Operation; readonly rule?: OwnerRule }
   | {
       readonly decided: false;
-      readonly refusal: RefusalCode | 'not_found' | 'digest_too_short';
+      readonly refusal: RefusalCode | 'not_found' | 'digest_too_short' | 'class_not_asked';
       readonly operation?: Operation;
     };
 
@@ -101,7 +102,7 @@ export class Ledger {
   async close(): Promise<void> {
     await this.#worker.close();
     this.#sender.close();
-    await Promise.allSettled([...this.#underWay]);
+    await Promise.allSettled([...this.#underWay, this.#worker.idle()]);
     await this.#deliveries.flush();
     for (const destination of this.#context.destinations.values()) await destination.close();
     await this.#context.store.close();
@@ -121,6 +122,8 @@ export class Ledger {
       };
     }
     try {
+      const opening = context.whenReady();
+      if (opening !== undefined) await opening;
       const draft = draftCall(context, call, facts);
       if (call.schemaProblem !== undefined && !facts.checksArguments) {
         const record = await this.#proposals.refuseArguments(draft, call.schemaProblem);
@@ -147,7 +150,8 @@ export class Ledger {
     if (isSending) this.#background(this.#sender.sendStarted(proposed.started));
     else if (proposed.record.operation.stage === 'ready') this.#worker.nudge(proposed.record.operation.id);
     const waitMs =
-      call.waitMs ?? (isFirst ? settings.replyTimeoutMs + settings.callerWaitMs : settings.callerWaitMs);
+      call.waitMs ??
+      (isFirst ? replyTimeoutMs(settings, draft.facts) + settings.callerWaitMs : settings.callerWaitMs);
     const record = await this.#outcome(proposed.record, { waitMs, signal: call.signal, isNewest: isSending });
     if (call.signal?.aborted === true) await this.#callerLeft(record.operation);
     const isOwn = proposed.answer === 'new' || proposed.isOwn;
@@ -287,6 +291,13 @@ export class Ledger {
     return after.operation;
   }
 
+  /** Whether the worker that had an operation out is no more, so that nobody waits for its answer now. */
+  async isSenderGone(operation: Operation): Promise<boolean> {
+    const worker = operation.attempts.at(-1)?.worker;
+    if (operation.stage !== 'sending' || worker === undefined) return false;
+    return this.#presence.isGone(worker);
+  }
+
   // ── Deciding ─────────────────────────────────────────────────────────────────────────────────────────────
 
   /** One person's answer to the open review of an operation, on exactly the digest that was looked at. */
@@ -299,6 +310,9 @@ export class Ledger {
     if (review === undefined) return { decided: false, refusal: 'no_open_review', operation };
     if (decision.digest.length < DIGEST_PREFIX_MIN) {
       return { decided: false, refusal: 'digest_too_short', operation };
+    }
+    if (decision.toolClass !== undefined && review.question !== 'unclassified') {
+      return { decided: false, refusal: 'class_not_asked', operation };
     }
     const digest = review.digest.startsWith(decision.digest) ? review.digest : decision.digest;
     const at = context.environment.now();
@@ -340,7 +354,8 @@ export class Ledger {
 
   #ruleOf(operation: Operation, decision: ReviewDecision, at: number): OwnerRule | undefined {
     if (decision.kind !== 'approved' || operation.review?.question !== 'unclassified') return undefined;
-    if (operation.toolDigest === undefined) return undefined;
+    // Without a digest of the tool nobody could tell that it is still the one that was classified.
+    if (operation.toolDigest === undefined || operation.toolDigest === '') return undefined;
     return {
       destination: operation.destination,
       tool: operation.tool,
@@ -396,8 +411,6 @@ export class Ledger {
     ]);
     return result?.outcome === 'stored' ? true : this.revokeRule(destination, tool, by);
   }
-
-  // ── A person's findings ──────────────────────────────────────────────────────────────────────────────────
 
   #background(work: Promise<void>): void {
     const tracked: Promise<void> = work

@@ -57,6 +57,11 @@ export class Proposals {
   readonly #context: EngineContext;
   readonly #runs: Runs;
   readonly #sender: Sender;
+  /** Call ids of equal calls that came together, by operation: recorded in one step, not one for each. */
+  readonly #replays = new Map<
+    string,
+    { readonly seen: Set<string>; readonly stored: Promise<OperationRecord> }
+  >();
   readonly #isDelivered: (operation: Operation) => boolean;
 
   constructor(
@@ -212,9 +217,25 @@ export class Proposals {
   async #withReplay(earlier: OperationRecord, draft: Draft): Promise<OperationRecord> {
     const unseen = (draft.call.replays ?? []).find((replay) => !earlier.operation.replays.includes(replay));
     if (unseen === undefined || earlier.operation.stage === 'closed') return earlier;
+    const { id } = earlier.operation;
+    const gathering = this.#replays.get(id);
+    if (gathering !== undefined) {
+      gathering.seen.add(unseen);
+      return gathering.stored;
+    }
+    const seen = new Set([unseen]);
+    const stored = this.#recordReplays(id, seen);
+    this.#replays.set(id, { seen, stored });
+    return stored;
+  }
+
+  async #recordReplays(id: string, seen: ReadonlySet<string>): Promise<OperationRecord> {
+    // One turn for the calls that are being read now.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    this.#replays.delete(id);
     const result = await takeStep(this.#context, {
-      id: earlier.operation.id,
-      command: () => ({ type: 'see_replay', replay: unseen }),
+      id,
+      command: () => ({ type: 'see_replays', replays: [...seen] }),
     });
     return result.record;
   }

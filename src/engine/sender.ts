@@ -15,6 +15,7 @@ import { encodeReply } from './answers.ts';
 import { type EngineContext, newId, SALT_BYTES } from './context.ts';
 import { readPayload, type StoredPayload } from './payload.ts';
 import { contentDocument, type LockRecords, type OperationRecord, readOperation } from './records.ts';
+import { replyTimeoutMs } from './settings.ts';
 import { takeStep } from './steps.ts';
 
 /** An attempt that this process has recorded as started and may now hand over. */
@@ -103,6 +104,7 @@ export class Sender {
       ? ({ connected: true } as const)
       : await destination.connect();
     const payload = await readPayload(this.#context, operation);
+    await this.#context.refreshFacts();
     const facts = this.#context.factsFor(operation.destination, operation.tool, payload.arguments);
     if (facts === undefined && connection.connected) return undefined;
     const started = await this.#start(record, payload, facts, connection.connected ? '' : connection.detail);
@@ -175,7 +177,7 @@ export class Sender {
       attempt: started.attempt,
       tool: operation.tool,
       payload: started.payload,
-      replyTimeoutMs: context.settings.replyTimeoutMs,
+      replyTimeoutMs: replyTimeoutMs(context.settings, started.facts),
       mayLeave: () =>
         !this.#closing &&
         context.environment.monotonic() - started.notedAt <= context.settings.bounds.sendByMs,

@@ -26,6 +26,7 @@ export class Worker {
   #scanAt = 0;
   #beatAt = 0;
   #running: Promise<void> | undefined;
+  readonly #underWay = new Set<Promise<void>>();
   #closed = false;
 
   constructor(context: EngineContext, sender: Sender, presence: Presence) {
@@ -45,6 +46,11 @@ export class Worker {
     this.#closed = true;
     this.#cancelTick?.();
     await this.#running;
+  }
+
+  /** Resolves when nothing that was begun here is out any more. */
+  async idle(): Promise<void> {
+    await Promise.allSettled([...this.#underWay]);
   }
 
   /** An operation may have become sendable: it is looked at in the next turn. */
@@ -107,7 +113,13 @@ export class Worker {
     if (destinations.size === 0) return;
     const queues = [...destinations.keys()];
     const now = environment.now();
-    const lapsed = await store.live({ tenant, queues, stages: ['awaiting_approval'], dueBy: now, limit: PAGE });
+    const lapsed = await store.live({
+      tenant,
+      queues,
+      stages: ['awaiting_approval'],
+      dueBy: now,
+      limit: PAGE,
+    });
     for (const row of lapsed) await this.#look(row.stream.slice(3));
     // In order of arrival and whole, so that work which cannot go on yet never hides work which can.
     let after: string | undefined;
@@ -158,9 +170,13 @@ export class Worker {
 
   /** Not awaited: one slow destination must not hold up the others. */
   #carryOn(record: OperationRecord): void {
-    this.#sender.carryOn(record).catch((cause: unknown) => {
-      this.#context.report(`Operation ${record.operation.id} could not be carried on: ${describe(cause)}`);
-    });
+    const work: Promise<void> = this.#sender
+      .carryOn(record)
+      .catch((cause: unknown) => {
+        this.#context.report(`Operation ${record.operation.id} could not be carried on: ${describe(cause)}`);
+      })
+      .finally(() => this.#underWay.delete(work));
+    this.#underWay.add(work);
   }
 
   /** A destination that is down is asked once in a while, not once for every operation that waits for it. */

@@ -111,7 +111,8 @@ function resultOf(reply: Reply | undefined): JsonObject | undefined {
   }
 }
 
-function contentOf(reply: Reply | undefined): readonly JsonValue[] {
+/** What the destination said to its caller, where that was kept whole. */
+export function contentOf(reply: Reply | undefined): readonly JsonValue[] {
   const content = resultOf(reply)?.['content'];
   return Array.isArray(content) ? (content as readonly JsonValue[]) : [];
 }

@@ -13,10 +13,18 @@ export interface ToolCall {
     | { readonly ok: false; readonly reason: string };
   /** The raw `_meta`, passed on as it is. */
   readonly meta: string | undefined;
-  readonly run: GivenRun | undefined;
-  /** Call ids that prove a replay when they come again. */
-  readonly replays: readonly string[];
+  /** What its `_meta` says of where it comes from. Only a write needs it: a read passes whatever is there. */
+  readonly origin: CallOrigin;
 }
+
+export type CallOrigin =
+  | {
+      readonly ok: true;
+      readonly run: GivenRun | undefined;
+      /** Call ids that prove a replay when they come again. */
+      readonly replays: readonly string[];
+    }
+  | { readonly ok: false; readonly problem: string };
 
 export type CallReading =
   | { readonly ok: true; readonly call: ToolCall }
@@ -26,6 +34,13 @@ export type CallReading =
 const CALL_ID_KEYS = ['counterfoil/call', 'claudecode/toolUseId'] as const;
 /** Members of `_meta` by which a framework names the position of the call. */
 const POSITION_KEYS = ['counterfoil/position'] as const;
+const RUN_KEYS = [
+  'counterfoil/run',
+  'counterfoil/step',
+  'counterfoil/single',
+  'counterfoil/occurrence',
+] as const;
+const OUR_KEYS = [...RUN_KEYS, ...CALL_ID_KEYS, ...POSITION_KEYS] as const;
 
 /**
  * @param params the raw text of the request's `params`
@@ -38,21 +53,33 @@ export function readToolCall(params: string | undefined, defaultRun: string | un
   if (members.duplicate) return unreadable('a member of its params is there twice');
   const name = readStrictJson(memberText(params, 'name') ?? '');
   if (!name.ok || typeof name.value !== 'string') return unreadable('it names no tool');
-  const metaText = memberText(params, '_meta');
-  const meta = metaText === undefined ? {} : asObject(readStrictJson(metaText));
-  if (meta === undefined) return unreadable('its _meta is not an object');
-  const run = readRun(meta, defaultRun);
-  if ('problem' in run) return unreadable(run.problem);
+  const meta = memberText(params, '_meta');
   return {
     ok: true,
     call: {
       tool: name.value,
       arguments: readArguments(memberText(params, 'arguments')),
-      meta: metaText,
-      run: run.run,
-      replays: replaysOf(meta),
+      meta,
+      origin: readOrigin(meta, defaultRun),
     },
   };
+}
+
+/** Other people's members of `_meta` are not looked at: they are only passed on. */
+function readOrigin(metaText: string | undefined, defaultRun: string | undefined): CallOrigin {
+  const members = scanMembers(metaText ?? '{}');
+  if (members === undefined) return { ok: false, problem: 'its _meta is not an object' };
+  if (members.duplicate) return { ok: false, problem: 'a member of its _meta is there twice' };
+  const meta: Record<string, JsonValue> = {};
+  for (const key of OUR_KEYS) {
+    const range = members.values.get(key);
+    if (range === undefined) continue;
+    const read = readStrictJson((metaText ?? '').slice(range.start, range.end));
+    if (!read.ok) return { ok: false, problem: `${key} in its _meta cannot be read` };
+    meta[key] = read.value;
+  }
+  const run = readRun(meta, defaultRun);
+  return 'problem' in run ? { ok: false, ...run } : { ok: true, run: run.run, replays: replaysOf(meta) };
 }
 
 function unreadable(problem: string): CallReading {
@@ -84,7 +111,8 @@ function readRun(
   const step = own(meta, 'counterfoil/step');
   const single = own(meta, 'counterfoil/single');
   const occurrence = own(meta, 'counterfoil/occurrence');
-  if (id !== undefined && !isName(id)) return { problem: 'counterfoil/run in its _meta is not a name' };
+  if (id !== undefined && !isRunName(id))
+    return { problem: `counterfoil/run in its _meta is not ${A_RUN_NAME}` };
   if (step !== undefined && !isName(step)) return { problem: 'counterfoil/step in its _meta is not a name' };
   if (single !== undefined && typeof single !== 'boolean') {
     return { problem: 'counterfoil/single in its _meta is neither true nor false' };
@@ -124,9 +152,19 @@ function own(meta: JsonObject, key: string): JsonValue | undefined {
 }
 
 const NAME_MAX = 256;
+const CONTROL = /\p{Cc}/u;
+/** Calls without a run are kept under names of this kind. */
+const WEAK_RUN = 'weak/';
+
+/** What a run may be called, to complete "… is not …". */
+export const A_RUN_NAME = `a name of 1 to ${NAME_MAX} characters without control characters, or begins with ${WEAK_RUN}`;
+
+export function isRunName(value: JsonValue | undefined): value is string {
+  return isName(value) && !value.startsWith(WEAK_RUN);
+}
 
 function isName(value: JsonValue | undefined): value is string {
-  return typeof value === 'string' && value.length > 0 && value.length <= NAME_MAX;
+  return typeof value === 'string' && value.trim() !== '' && value.length <= NAME_MAX && !CONTROL.test(value);
 }
 
 function isCount(value: JsonValue): value is number {

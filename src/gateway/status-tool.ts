@@ -1,6 +1,9 @@
 // The one tool that the gateway adds: it tells what became of an operation, and can wait for news.
 
 import type { JsonObject } from '../core/canonical.ts';
+import { statusText, type Surroundings } from '../core/wording.ts';
+import type { OperationReading } from '../engine/readings.ts';
+import { contentOf, operationMeta } from './answer-frame.ts';
 
 export const HELPER_TOOL_NAME = 'counterfoil_operation_status';
 
@@ -33,6 +36,8 @@ export function helperToolText(name: string): string {
   });
 }
 
+const REFERENCE = /^op_[0-9A-Za-z]{1,64}$/;
+
 export type StatusQuestion =
   | { readonly ok: true; readonly operation: string; readonly waitMs: number }
   | { readonly ok: false; readonly problem: string };
@@ -41,10 +46,30 @@ export function readStatusQuestion(args: JsonObject): StatusQuestion {
   const unknown = Object.keys(args).find((name) => name !== 'operation' && name !== 'wait_s');
   if (unknown !== undefined) return { ok: false, problem: `"${unknown}" is not an argument of this tool` };
   const operation = args['operation'];
-  if (typeof operation !== 'string') return { ok: false, problem: '"operation" is required' };
+  if (operation === undefined) return { ok: false, problem: '"operation" is required' };
+  if (typeof operation !== 'string' || !REFERENCE.test(operation.trim())) {
+    return {
+      ok: false,
+      problem: '"operation" must be the reference that an answer named, such as op_01ARYZ…',
+    };
+  }
   const wait = args['wait_s'] ?? 0;
   if (typeof wait !== 'number' || !Number.isInteger(wait) || wait < 0 || wait > STATUS_WAIT_MAX_S) {
     return { ok: false, problem: `wait_s must be a whole number from 0 to ${STATUS_WAIT_MAX_S}` };
   }
   return { ok: true, operation: operation.trim(), waitMs: wait * 1_000 };
+}
+
+/** What is known of an operation, as the tool's result; what the destination itself said follows, unchanged. */
+export function statusResult(
+  { operation, quote, reply, target }: OperationReading,
+  words: Pick<Surroundings, 'helperTool' | 'where'>,
+): string {
+  const told = statusText(operation, {
+    ...words,
+    ...(target === undefined ? {} : { target }),
+    ...(quote === undefined ? {} : { quote }),
+  });
+  const said = operation.stage === 'closed' ? contentOf(reply) : [];
+  return JSON.stringify({ content: [{ type: 'text', text: told }, ...said], ...operationMeta(operation) });
 }

@@ -5,26 +5,20 @@ import type { Readable, Writable } from 'node:stream';
 import type { JsonObject } from '../core/canonical.ts';
 import { memberText } from '../core/json-frame.ts';
 import type { ToolFacts } from '../core/contract.ts';
-import { answerText, misconfiguredText, sentenceOf, unrepresentableText } from '../core/wording.ts';
+import { misconfiguredText, unrepresentableText } from '../core/wording.ts';
 import { type McpFrame, readMcpFrame } from '../destination/mcp/frame.ts';
 import { LineFraming } from '../destination/mcp/line-framing.ts';
 import type { StdioUpstream } from '../destination/mcp/stdio-upstream.ts';
-import { schemaWithout, SchemaChecks } from './tool-list.ts';
 import type { Answer } from '../engine/answers.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import type { Reached } from '../core/stopping-points.ts';
-import {
-  type AnswerDoor,
-  answerFrame,
-  errorFrame,
-  operationMeta,
-  resultFrame,
-  textResult,
-} from './answer-frame.ts';
+import { type AnswerDoor, answerFrame, errorFrame, resultFrame, textResult } from './answer-frame.ts';
 import { readToolCall, type ToolCall } from './call.ts';
-import { readStatusQuestion } from './status-tool.ts';
+import { OpenRequests, requestKey } from './open-requests.ts';
+import { SchemaChecks } from './schema-checks.ts';
+import { readStatusQuestion, statusResult } from './status-tool.ts';
 import type { ServerFacts } from './tool-facts.ts';
-import type { ListedTool } from './tool-list.ts';
+import { type ListedTool, schemaWithout } from './tool-list.ts';
 import type { GuardedServer } from './upstream.ts';
 
 export interface GatewayParts {
@@ -49,15 +43,22 @@ const CODE_INVALID_REQUEST = -32600;
 const CODE_PARSE_ERROR = -32700;
 const CODE_INVALID_PARAMS = -32602;
 
+/** One `tools/call` that the gateway has to answer or to pass on. */
+interface OpenCall {
+  /** The raw text of its id, and the key that it is open under. */
+  readonly id: string;
+  readonly key: string;
+  readonly frame: McpFrame;
+  /** Aborted when the client takes the call back or is gone. */
+  readonly signal: AbortSignal;
+  /** Set before anything is recorded for it: from then on a fault leaves open what has happened. */
+  isProposed: boolean;
+}
+
 export class StdioGateway {
   readonly #parts: GatewayParts;
   readonly #schemas: SchemaChecks;
-  /** Requests of the client that the server has to answer, by the raw text of their ids. */
-  readonly #atServer = new Set<string>();
-  /** Those among them that list tools: their answers are shown changed. */
-  readonly #lists = new Set<string>();
-  /** Writes that a call of the client is open for. */
-  readonly #writes = new Map<string, AbortController>();
+  readonly #open = new OpenRequests();
   /** Frames are handled in their order; a write does not hold up what comes behind it. */
   #queue: Promise<void> = Promise.resolve();
   #ended = false;
@@ -68,11 +69,7 @@ export class StdioGateway {
     parts.upstream.onFrame = (frame) => this.#fromServer(frame);
     parts.upstream.onExit = (exit) => this.#serverEnded(exit.detail);
     parts.upstream.onGarbage = (line, count) => {
-      if (count === 1) {
-        parts.report(
-          `The server printed a line that is not JSON-RPC, which was dropped: ${line.toString('utf8').slice(0, 120)}`,
-        );
-      }
+      if (count === 1) this.#reportStray(line.toString('utf8'));
     };
   }
 
@@ -90,7 +87,7 @@ export class StdioGateway {
     }
     await this.#queue;
     this.#ended = true;
-    for (const controller of this.#writes.values()) controller.abort();
+    this.#open.takeBackAll();
   }
 
   #enqueue(bytes: Buffer): void {
@@ -110,30 +107,32 @@ export class StdioGateway {
       return;
     }
     const id = head.id === undefined ? undefined : text.slice(head.id.start, head.id.end);
+    const key = requestKey(id);
+    if (head.duplicate) {
+      // Readers differ on which of two equal members counts: the server could see a call where we see none.
+      const known = id === undefined || key === undefined || this.#open.has(key) ? 'null' : id;
+      this.#send(
+        errorFrame(known, CODE_INVALID_REQUEST, 'A member of the message is there twice. Send it once.'),
+      );
+      return;
+    }
     if (head.method === 'tools/call') {
-      if (head.duplicate)
-        this.#send(errorFrame(id ?? 'null', CODE_INVALID_REQUEST, 'A member of the request is there twice.'));
-      else if (id === undefined)
-        this.#parts.report('A tools/call without an id was dropped: nobody could be told what became of it.');
-      else {
-        const params = head.params === undefined ? undefined : text.slice(head.params.start, head.params.end);
-        // Not awaited: many calls are open at once.
-        void this.#call(id, params, frame).catch((cause: unknown) => this.#callFault(id, cause));
-      }
+      this.#receiveCall(frame, id, key);
       return;
     }
-    if (head.duplicate && head.method === undefined && text.includes('tools/call')) {
-      this.#send(errorFrame(id ?? 'null', CODE_INVALID_REQUEST, 'A member of the request is there twice.'));
+    if (head.method !== undefined && this.#open.isOwedByGateway(key)) {
+      this.#refuseUsedId(id);
       return;
     }
+    const params = head.params === undefined ? '' : text.slice(head.params.start, head.params.end);
     if (
       head.method === 'notifications/cancelled' &&
-      this.#cancelled(head.params === undefined ? '' : text.slice(head.params.start, head.params.end))
+      this.#open.takeBack(requestKey(memberText(params, 'requestId')))
     ) {
       return;
     }
-    if (head.method === 'tools/list' && id !== undefined) this.#lists.add(id);
-    await this.#pass(frame, head.method === undefined ? undefined : id);
+    if (head.method === undefined || id === undefined || key === undefined) await this.#pass(frame);
+    else await this.#passRequest(frame, id, key, head.method === 'tools/list');
     if (head.method === 'notifications/initialized') {
       this.#parts.server.clientGreeted();
       void this.#parts.server.connect();
@@ -150,57 +149,102 @@ export class StdioGateway {
     );
   }
 
-  /** True when the cancelled request is a write of ours: the server knows nothing of its id. */
-  #cancelled(params: string): boolean {
-    const requestId = memberText(params, 'requestId');
-    const controller = requestId === undefined ? undefined : this.#writes.get(requestId);
-    controller?.abort();
-    return controller !== undefined;
+  /** Answered under no id: under this one, it would be taken for the answer to the call that is open. */
+  #refuseUsedId(id: string | undefined): void {
+    this.#send(
+      errorFrame(
+        'null',
+        CODE_INVALID_REQUEST,
+        `The id ${id} belongs to a call that is still open: the second message with it was not handled.`,
+      ),
+    );
   }
 
-  /** @param id the raw id of a request, which must be answered by somebody */
-  async #pass(frame: McpFrame, id: string | undefined): Promise<void> {
+  #receiveCall(frame: McpFrame, id: string | undefined, key: string | undefined): void {
+    if (id === undefined) {
+      this.#parts.report('A tools/call without an id was dropped: nobody could be told what became of it.');
+      return;
+    }
+    if (key === undefined) {
+      this.#send(
+        errorFrame(
+          'null',
+          CODE_INVALID_REQUEST,
+          'The id of a call must be a string or a whole number. The call was not handled.',
+        ),
+      );
+      return;
+    }
+    if (this.#open.has(key)) {
+      this.#refuseUsedId(id);
+      return;
+    }
+    // Open from here on, so that a cancel which comes before anything is decided is not lost.
+    const call: OpenCall = { id, key, frame, signal: this.#open.take(key), isProposed: false };
+    // Not awaited: many calls are open at once.
+    void this.#call(call)
+      .catch((cause: unknown) => this.#callFault(call, cause))
+      .finally(() => this.#open.settle(key, call.signal));
+  }
+
+  /** A request that the server has to answer. */
+  async #passRequest(frame: McpFrame, id: string, key: string, listsTools: boolean): Promise<void> {
+    this.#open.pass(key, id, listsTools);
+    const problem = await this.#pass(frame);
+    if (problem === undefined || !this.#open.dropPassed(key)) return;
+    this.#send(
+      errorFrame(
+        id,
+        CODE_SERVER_AWAY,
+        `The MCP server behind this gateway cannot be reached: ${problem}. The request was not passed on.`,
+      ),
+    );
+  }
+
+  /** Gives the reason when the frame could not be passed on. */
+  async #pass(frame: McpFrame): Promise<string | undefined> {
     const { upstream } = this.#parts;
-    if (id !== undefined) this.#atServer.add(id);
     let forwarded = upstream.forward(frame);
     if (forwarded === 'not_connected') {
       const connection = await upstream.connect();
-      forwarded = connection.connected ? upstream.forward(frame) : 'not_connected';
-      if (forwarded === 'not_connected') {
-        const detail = connection.connected ? 'it ended again' : connection.detail;
-        if (id !== undefined && this.#atServer.delete(id)) {
-          this.#lists.delete(id);
-          this.#send(
-            errorFrame(
-              id,
-              CODE_SERVER_AWAY,
-              `The MCP server behind this gateway cannot be reached: ${detail}. The request was not passed on.`,
-            ),
-          );
-        }
-        return;
-      }
+      if (!connection.connected) return connection.detail;
+      forwarded = upstream.forward(frame);
+      if (forwarded === 'not_connected') return 'it ended again';
     }
     if (forwarded === 'full') await upstream.drained();
+    return undefined;
   }
 
   // ── From the server ──────────────────────────────────────────────────────────────────────────────────────
 
   #fromServer(frame: McpFrame): void {
     const { head, text } = frame;
-    if (head?.method === 'notifications/tools/list_changed') this.#parts.server.tools.markStale();
-    const id =
-      head?.id === undefined || head.method !== undefined
-        ? undefined
-        : text.slice(head.id.start, head.id.end);
-    if (id !== undefined) {
-      this.#atServer.delete(id);
-      if (this.#lists.delete(id) && head?.result !== undefined) {
-        void this.#showList(id, text.slice(head.result.start, head.result.end));
-        return;
-      }
+    const isResponse = head?.method === undefined && (head?.result ?? head?.error) !== undefined;
+    if (head !== undefined && head.method === undefined && !isResponse) {
+      this.#reportStray(text);
+      return;
     }
-    this.#sendBytes(frame.bytes);
+    if (head?.method === 'notifications/tools/list_changed') this.#parts.server.tools.markStale();
+    if (!isResponse || head?.id === undefined) {
+      this.#sendBytes(frame.bytes);
+      return;
+    }
+    const id = text.slice(head.id.start, head.id.end);
+    const key = requestKey(id);
+    const asked = key === undefined ? 'plain' : this.#open.answered(key);
+    if (asked === 'owed_by_gateway') {
+      this.#parts.report(
+        `The server answered the call ${id}, which it was not asked under that id; it was dropped.`,
+      );
+    } else if (asked === 'list' && head.result !== undefined) {
+      void this.#showList(id, text.slice(head.result.start, head.result.end));
+    } else this.#sendBytes(frame.bytes);
+  }
+
+  #reportStray(text: string): void {
+    this.#parts.report(
+      `The server printed a line that is not JSON-RPC, which was dropped: ${text.slice(0, STRAY_SHOWN_MAX)}`,
+    );
   }
 
   async #showList(id: string, result: string): Promise<void> {
@@ -219,78 +263,79 @@ export class StdioGateway {
     this.#parts.server.tools.markStale();
     if (this.#ended) return;
     this.#parts.report(`The server ended: ${detail}. It is started again when it is needed.`);
-    for (const id of this.#atServer) {
-      this.#send(
-        errorFrame(
-          id,
-          CODE_SERVER_ENDED,
-          `The MCP server behind this gateway ended before it answered: ${detail}.`,
-        ),
-      );
-    }
-    this.#atServer.clear();
-    this.#lists.clear();
+    const message = `The MCP server behind this gateway ended before it answered: ${detail}.`;
+    for (const id of this.#open.takeFromServer()) this.#send(errorFrame(id, CODE_SERVER_ENDED, message));
   }
 
   // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #call(id: string, params: string | undefined, frame: McpFrame): Promise<void> {
-    const { requester, run, server } = this.#parts;
-    const reading = readToolCall(params, run);
+  async #call(open: OpenCall): Promise<void> {
+    const { run, server } = this.#parts;
+    const { head, text } = open.frame;
+    const reading = readToolCall(head?.params && text.slice(head.params.start, head.params.end), run);
     if (!reading.ok) {
-      this.#send(errorFrame(id, CODE_INVALID_PARAMS, `The call cannot be read: ${reading.problem}.`));
+      this.#answerError(open, `The call cannot be read: ${reading.problem}.`);
       return;
     }
-    const { call } = reading;
+    const call = inUtf8(reading.call, open.frame);
     if (call.tool === server.tools.helperName) {
-      await this.#status(id, call);
+      await this.#status(open, call);
       return;
     }
     const tool = await this.#listed(call.tool);
-    if (tool === undefined) {
-      // Nobody knows what it would do; the server's own answer tells the caller, where there is a server.
-      await this.#unlisted(id, call.tool);
+    if (tool === undefined) this.#unlisted(open, call.tool);
+    else if (await this.#isRead(call)) await this.#passCall(open);
+    else await this.#write(open, call, tool);
+  }
+
+  /** Whether the call is known to change nothing: then it is the server's, whatever is in it. */
+  async #isRead(call: ToolCall): Promise<boolean> {
+    const { facts } = this.#parts;
+    if (!call.arguments.ok) return facts.isRead(call.tool);
+    const known = await this.#factsOf(call.tool, call.arguments.value);
+    return known === undefined ? facts.isRead(call.tool) : known.class === 'read';
+  }
+
+  async #passCall({ frame, id, key, signal }: OpenCall): Promise<void> {
+    if (!signal.aborted) await this.#passRequest(frame, id, key, false);
+  }
+
+  async #write(open: OpenCall, call: ToolCall, tool: ListedTool): Promise<void> {
+    const { facts, ledger, requester, server } = this.#parts;
+    const { origin } = call;
+    if (!call.arguments.ok) {
+      this.#answerText(open, unrepresentableText(call.arguments.reason));
       return;
     }
-    if (!call.arguments.ok) {
-      // A read that the server may understand is the server's to judge.
-      if (this.#parts.facts.isRead(call.tool)) await this.#pass(frame, id);
-      else this.#send(resultFrame(id, textResult(unrepresentableText(call.arguments.reason), true)));
+    if (!origin.ok) {
+      this.#answerError(open, `The call cannot be read: ${origin.problem}.`);
       return;
     }
     const args = call.arguments.value;
-    const known = await this.#factsOf(call.tool, args);
-    if (known?.class === 'read' || (known === undefined && this.#parts.facts.isRead(call.tool))) {
-      await this.#pass(frame, id);
-      return;
-    }
-    const obstacle = this.#parts.facts.obstacle(call.tool);
+    const obstacle = facts.obstacle(call.tool, args);
     if (obstacle !== undefined) {
-      this.#send(resultFrame(id, textResult(misconfiguredText(call.tool, obstacle), true)));
+      this.#answerText(open, misconfiguredText(call.tool, obstacle));
       return;
     }
-    const controller = new AbortController();
-    this.#writes.set(id, controller);
-    try {
-      const stamp = known?.stamp?.argument;
-      const problem = await this.#schemaProblem(tool, args, stamp);
-      const answer = await this.#parts.ledger.write({
-        destination: server.name,
-        tool: call.tool,
-        arguments: args,
-        requester,
-        toolDigest: tool.digest,
-        replays: call.replays,
-        signal: controller.signal,
-        delivery: 'told',
-        ...(call.run === undefined ? {} : { run: call.run }),
-        ...(call.meta === undefined ? {} : { meta: call.meta }),
-        ...(problem === undefined ? {} : { schemaProblem: problem }),
-      });
-      await this.#answer(id, answer, tool, controller.signal);
-    } finally {
-      this.#writes.delete(id);
-    }
+    const stamp = facts.for(server.name, call.tool, args)?.stamp?.argument;
+    const problem = await this.#schemaProblem(tool, args, stamp);
+    // Taken back before anything was recorded: it never was.
+    if (open.signal.aborted) return;
+    open.isProposed = true;
+    const answer = await ledger.write({
+      destination: server.name,
+      tool: call.tool,
+      arguments: args,
+      requester,
+      toolDigest: tool.digest,
+      replays: origin.replays,
+      signal: open.signal,
+      delivery: 'told',
+      ...(origin.run === undefined ? {} : { run: origin.run }),
+      ...(call.meta === undefined ? {} : { meta: call.meta }),
+      ...(problem === undefined ? {} : { schemaProblem: problem }),
+    });
+    await this.#answer(open, answer, tool);
   }
 
   /** Facts as they are now: a class that an owner confirmed a moment ago counts, one that was revoked does not. */
@@ -299,8 +344,7 @@ export class StdioGateway {
     const known = facts.for(server.name, tool, args);
     if (known?.classSource !== 'nobody' && known?.classSource !== 'owner') return known;
     try {
-      const rules = await ledger.rules();
-      facts.confirm(rules.filter((rule) => rule.destination === server.name && rule.revokedAt === undefined));
+      facts.confirm(await ledger.rules());
     } catch {
       // The store is down: the write will be answered so. What was confirmed before is not to be relied on.
       facts.confirm([]);
@@ -318,19 +362,14 @@ export class StdioGateway {
     return server.tools.get(tool) ?? known;
   }
 
-  async #unlisted(id: string, tool: string): Promise<void> {
+  #unlisted(open: OpenCall, tool: string): void {
     const { server } = this.#parts;
-    const why = server.tools.isKnown
-      ? `${server.name} lists no tool ${JSON.stringify(tool.slice(0, 80))}`
-      : `${server.name} cannot be reached, and its tools are not known yet`;
-    this.#send(
-      resultFrame(
-        id,
-        textResult(
-          `NOT SENT — ${why}. Nothing was recorded. ${server.tools.isKnown ? 'Correct and call again.' : 'Tell the user; it may be called again.'}`,
-          true,
-        ),
-      ),
+    // Nobody knows what it would do, so that it is not passed on.
+    this.#answerText(
+      open,
+      server.tools.isKnown
+        ? `NOT SENT — ${server.name} lists no tool ${quoted(tool)}. Nothing was recorded. Correct and call again.`
+        : `NOT SENT — ${server.name} cannot be reached, and its tools are not known yet. Nothing was recorded. Tell the user; it may be called again.`,
     );
   }
 
@@ -348,18 +387,21 @@ export class StdioGateway {
     return this.#schemas.problem(schema, given, `the tool ${tool.name}`);
   }
 
-  async #answer(id: string, answer: Answer, tool: ListedTool, signal: AbortSignal): Promise<void> {
+  async #answer(open: OpenCall, answer: Answer, tool: ListedTool): Promise<void> {
     const { ledger, reached } = this.#parts;
-    const frame = await answerFrame(id, answer, this.#door(tool));
+    const frame = await answerFrame(open.id, answer, this.#door(tool));
     reached('before_answer');
     const operation = answer.kind === 'not_recorded' ? undefined : answer.operation;
-    if (signal.aborted || this.#ended || !this.#parts.output.writable) {
+    if (open.signal.aborted || this.#ended) {
       if (operation !== undefined) ledger.undelivered(operation.id);
       return;
     }
-    this.#send(frame);
+    this.#send(frame, (isWritten) => {
+      if (operation === undefined) return;
+      if (!isWritten) ledger.undelivered(operation.id);
+      else if (operation.stage === 'closed') ledger.delivered(operation.id);
+    });
     reached('answered');
-    if (operation?.stage === 'closed') ledger.delivered(operation.id);
   }
 
   #door(tool: ListedTool): AnswerDoor {
@@ -377,65 +419,61 @@ export class StdioGateway {
     };
   }
 
-  async #status(id: string, call: ToolCall): Promise<void> {
+  async #status(open: OpenCall, call: ToolCall): Promise<void> {
     const { ledger, server, where } = this.#parts;
     const question = call.arguments.ok
       ? readStatusQuestion(call.arguments.value)
       : { ok: false as const, problem: call.arguments.reason };
     if (!question.ok) {
-      this.#send(resultFrame(id, textResult(`The question does not fit: ${question.problem}.`, true)));
+      this.#answerText(open, `The question does not fit: ${question.problem}.`);
       return;
     }
-    const operation = await ledger.status(question.operation, question.waitMs);
-    if (operation === undefined) {
-      this.#send(
-        resultFrame(
-          id,
-          textResult(
-            `No operation ${JSON.stringify(question.operation.slice(0, 60))} is recorded here: it never reached this gateway.`,
-            true,
-          ),
-        ),
+    let result: string | undefined;
+    try {
+      const operation = await ledger.status(question.operation, question.waitMs);
+      const reading = operation && (await ledger.readings.reading(operation));
+      result = reading && statusResult(reading, { helperTool: server.tools.helperName, where });
+    } catch (cause) {
+      this.#parts.report(`An operation could not be read: ${describe(cause)}`);
+      this.#answerText(
+        open,
+        'The ledger cannot be read now. What is recorded stays recorded; ask again later.',
       );
       return;
     }
-    const reading = await ledger.readings.reading(operation);
-    const words = {
-      helperTool: server.tools.helperName,
-      where,
-      ...(reading.target === undefined ? {} : { target: reading.target }),
-      ...(reading.quote === undefined ? {} : { quote: reading.quote }),
-    };
-    const isLanded =
-      operation.stage === 'closed' && (operation.effect === 'accepted' || operation.effect === 'verified');
-    const told = isLanded ? `${sentenceOf(operation, words)} (${operation.id})` : '';
-    const content = [
-      {
-        type: 'text',
-        text: isLanded ? `${told} ${answerText(operation, words)}` : answerText(operation, words),
-      },
-    ];
-    this.#send(resultFrame(id, JSON.stringify({ content, ...operationMeta(operation) })));
+    if (result === undefined) {
+      this.#answerText(
+        open,
+        `No operation ${quoted(question.operation)} is recorded here: it never reached this ledger.`,
+      );
+    } else this.#send(resultFrame(open.id, result));
   }
 
-  #callFault(id: string, cause: unknown): void {
-    const what = cause instanceof Error ? cause.message : String(cause);
-    this.#parts.report(`A call ended in a fault of the gateway: ${what}`);
-    this.#send(
-      resultFrame(
-        id,
-        textResult(
-          'OUTCOME UNKNOWN — the gateway met a fault of its own. Do not repeat this and do not do it another way. Tell the user.',
-          true,
-        ),
-      ),
+  #callFault(open: OpenCall, cause: unknown): void {
+    this.#parts.report(`A call ended in a fault of the gateway: ${describe(cause)}`);
+    this.#answerText(
+      open,
+      open.isProposed
+        ? 'OUTCOME UNKNOWN — the gateway met a fault of its own. Do not repeat this and do not do it another way. Tell the user.'
+        : 'NOT RECORDED, NOT SENT — the gateway met a fault of its own before that. Do not do it another way. Tell the user.',
     );
   }
 
   // ── To the client ────────────────────────────────────────────────────────────────────────────────────────
 
-  #send(frame: string): void {
-    if (this.#parts.output.writable) this.#parts.output.write(`${frame}\n`);
+  #answerText(open: OpenCall, words: string): void {
+    if (!open.signal.aborted) this.#send(resultFrame(open.id, textResult(words, true)));
+  }
+
+  #answerError(open: OpenCall, message: string): void {
+    if (!open.signal.aborted) this.#send(errorFrame(open.id, CODE_INVALID_PARAMS, message));
+  }
+
+  /** @param written told whether the operating system has taken it */
+  #send(frame: string, written: (isWritten: boolean) => void = () => {}): void {
+    const { output } = this.#parts;
+    if (!output.writable) written(false);
+    else output.write(`${frame}\n`, (cause) => written(cause === undefined || cause === null));
   }
 
   #sendBytes(bytes: Buffer): void {
@@ -444,3 +482,19 @@ export class StdioGateway {
 }
 
 const LINE_FEED = Buffer.from('\n');
+const STRAY_SHOWN_MAX = 120;
+const QUOTED_MAX = 80;
+
+function quoted(text: string): string {
+  return JSON.stringify(text.slice(0, QUOTED_MAX));
+}
+
+function describe(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+/** Bytes that are no text were read as U+FFFD: a write would be recorded, and sent, as something else. */
+function inUtf8(call: ToolCall, { bytes, text }: McpFrame): ToolCall {
+  if (!text.includes('\uFFFD') || Buffer.from(text, 'utf8').equals(bytes)) return call;
+  return { ...call, arguments: { ok: false, reason: 'They hold bytes that are not UTF-8.' } };
+}

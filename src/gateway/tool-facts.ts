@@ -5,11 +5,12 @@ import { type Binding, isForServer } from '../contracts/binding.ts';
 import { findShippedFacts } from '../contracts/catalogue.ts';
 import { checkToolArguments } from '../contracts/check-tool.ts';
 import { checkTogether, type Loaded } from '../contracts/check-together.ts';
-import { compileToolFacts, type OwnerRule } from '../contracts/compile.ts';
+import { compileToolFacts, dependsOnArguments } from '../contracts/compile.ts';
 import type { GatewayConfig } from '../contracts/gateway-config.ts';
 import { formatProblem } from '../contracts/problem.ts';
 import type { JsonObject } from '../core/canonical.ts';
 import type { Contract, ToolFacts } from '../core/contract.ts';
+import type { OwnerRule } from '../engine/ledger.ts';
 import type { ToolList } from './tool-list.ts';
 
 export interface ServerIdentity {
@@ -65,17 +66,19 @@ export class ServerFacts {
   }
 
   /** Why writes of this tool cannot be judged: what was written down about it does not fit what it is. */
-  obstacle(tool: string): string | undefined {
+  obstacle(tool: string, args: JsonObject): string | undefined {
     if (this.#contradictions.length > 0) return this.#contradictions[0];
     const listed = this.#tools.get(tool);
-    const facts = this.for(this.#destination, tool, {});
+    const facts = this.for(this.#destination, tool, args);
     if (listed === undefined || facts === undefined) return undefined;
     return checkToolArguments(facts, listed.inputSchema)[0];
   }
 
   /** Classes that an owner has confirmed, as the ledger holds them now. */
   confirm(rules: readonly OwnerRule[]): void {
-    this.#ownerRules = rules;
+    this.#ownerRules = rules.filter(
+      (rule) => rule.destination === this.#destination && rule.revokedAt === undefined,
+    );
   }
 
   /** `undefined` for another destination, or a tool that its server does not list. */
@@ -100,6 +103,8 @@ export class ServerFacts {
   isRead(tool: string): boolean {
     const listed = this.#tools.get(tool);
     if (this.#contradictions.length > 0) return listed?.readOnlyHint === true;
+    // Calls that rows tell apart by their arguments are not reads because one without arguments would be.
+    if (dependsOnArguments(this.#binding, tool)) return false;
     return this.for(this.#destination, tool, {})?.class === 'read';
   }
 

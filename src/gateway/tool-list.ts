@@ -1,7 +1,6 @@
 // The tools that the server lists: what each takes and gives, by what digest a confirmed class is kept, and the
 // list as the client is shown it (our references left out, one helper tool added).
 
-import type { ErrorObject, ValidateFunction } from 'ajv';
 import type { JsonObject, JsonValue } from '../core/canonical.ts';
 import { scanMembers } from '../core/json-frame.ts';
 import { toolDigest } from '../contracts/compile.ts';
@@ -25,7 +24,9 @@ const PAGES_MAX = 64;
 export class ToolList {
   readonly #listPage: ListPage;
   #tools: ReadonlyMap<string, ListedTool> | undefined;
-  #isStale = true;
+  /** Counts what was heard of changes, and up to which of them the list is known. */
+  #changes = 1;
+  #known = 0;
   #refreshing: Promise<string | undefined> | undefined;
 
   constructor(listPage: ListPage) {
@@ -37,18 +38,23 @@ export class ToolList {
     return this.#tools !== undefined;
   }
 
+  /** True while nothing was heard that could have changed the list since it was read. */
+  get isFresh(): boolean {
+    return this.#known === this.#changes;
+  }
+
   get(tool: string): ListedTool | undefined {
     return this.#tools?.get(tool);
   }
 
   /** The server says that its list has changed, or it was started anew. */
   markStale(): void {
-    this.#isStale = true;
+    this.#changes += 1;
   }
 
   /** Lists when needed. Gives the reason when there is no list at all; an older list is better than none. */
   async ensure(): Promise<string | undefined> {
-    if (!this.#isStale) return undefined;
+    if (this.isFresh) return undefined;
     this.#refreshing ??= this.#refresh().finally(() => {
       this.#refreshing = undefined;
     });
@@ -57,6 +63,7 @@ export class ToolList {
   }
 
   async #refresh(): Promise<string | undefined> {
+    const upTo = this.#changes;
     const tools = new Map<string, ListedTool>();
     let cursor: string | undefined;
     for (let page = 0; page < PAGES_MAX; page += 1) {
@@ -68,7 +75,8 @@ export class ToolList {
       if (cursor === undefined) break;
     }
     this.#tools = tools;
-    this.#isStale = false;
+    // A change that was told while the pages came may not be in them.
+    this.#known = upTo;
     return undefined;
   }
 
@@ -89,7 +97,7 @@ export class ToolList {
     const parsed = parsedObject(result);
     const tools = Array.isArray(parsed['tools']) ? (parsed['tools'] as readonly JsonValue[]) : undefined;
     if (tools === undefined) return result;
-    const isLast = parsed['nextCursor'] === undefined || parsed['nextCursor'] === null;
+    const isLast = nextCursorOf(parsed) === undefined;
     const isStamped = (tool: JsonValue): boolean => stampOf(nameOf(tool) ?? '') !== undefined;
     const helper = isLast ? helperToolText(this.helperName) : undefined;
     const raw = result.slice(range.start, range.end);
@@ -108,14 +116,19 @@ function readPage(result: string): {
 } {
   const parsed = parsedObject(result);
   const tools = Array.isArray(parsed['tools']) ? (parsed['tools'] as readonly JsonValue[]) : [];
-  const cursor = parsed['nextCursor'];
   return {
     tools: tools.flatMap((tool) => {
       const name = nameOf(tool);
       return name === undefined ? [] : [listed(name, tool as JsonObject)];
     }),
-    nextCursor: typeof cursor === 'string' ? cursor : undefined,
+    nextCursor: nextCursorOf(parsed),
   };
+}
+
+/** Some servers end with an empty cursor, which clients take for the end as well. */
+function nextCursorOf(page: JsonObject): string | undefined {
+  const cursor = page['nextCursor'];
+  return typeof cursor === 'string' && cursor !== '' ? cursor : undefined;
 }
 
 function listed(name: string, tool: JsonObject): ListedTool {
@@ -165,60 +178,4 @@ export function schemaWithout(schema: JsonObject, argument: string): JsonObject 
       : { properties: Object.fromEntries(Object.entries(properties).filter(([name]) => name !== argument)) }),
     ...(required === undefined ? {} : { required: required.filter((name) => name !== argument) }),
   };
-}
-
-// ── Checking values against the server's schemas ───────────────────────────────────────────────────────────
-
-/** Longer schemas are not compiled: a server must not be able to make us work for minutes. */
-const SCHEMA_TEXT_MAX = 256 * 1024;
-const KEPT_MAX = 512;
-
-/** Compiles schemas once each. A schema that cannot be compiled checks nothing: the server checks for itself. */
-export class SchemaChecks {
-  readonly #kept = new Map<string, ValidateFunction | undefined>();
-  readonly #report: (message: string) => void;
-
-  constructor(report: (message: string) => void) {
-    this.#report = report;
-  }
-
-  /** What the schema says against the value, in words; `undefined` when it fits or cannot be checked. */
-  async problem(schema: JsonObject | undefined, value: JsonValue, what: string): Promise<string | undefined> {
-    if (schema === undefined) return undefined;
-    const text = JSON.stringify(schema);
-    if (!this.#kept.has(text)) {
-      if (this.#kept.size >= KEPT_MAX) this.#kept.clear();
-      this.#kept.set(text, await this.#compiled(schema, text, what));
-    }
-    const validate = this.#kept.get(text);
-    if (validate === undefined || validate(value) === true) return undefined;
-    return (validate.errors ?? []).slice(0, 3).map(inWords).join('; ');
-  }
-
-  async #compiled(schema: JsonObject, text: string, what: string): Promise<ValidateFunction | undefined> {
-    try {
-      if (text.length > SCHEMA_TEXT_MAX) throw new Error(`it is ${text.length} characters long`);
-      // Loaded when first needed: reading costs nothing for it.
-      const isDraft7 = typeof schema['$schema'] === 'string' && schema['$schema'].includes('draft-07');
-      const { Ajv } = isDraft7 ? await import('ajv') : { Ajv: (await import('ajv/dist/2020.js')).Ajv2020 };
-      return new Ajv({ strict: false, validateFormats: false, allErrors: false, logger: false }).compile(
-        schema,
-      );
-    } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
-      this.#report(
-        `The schema of ${what} cannot be used to check calls, so that its server alone checks them: ${why}`,
-      );
-      return undefined;
-    }
-  }
-}
-
-function inWords(error: ErrorObject): string {
-  const at = error.instancePath === '' ? '' : `${error.instancePath.slice(1).replaceAll('/', '.')} `;
-  if (error.keyword === 'required') return `${at}"${String(error.params['missingProperty'])}" is required`;
-  if (error.keyword === 'additionalProperties') {
-    return `${at}"${String(error.params['additionalProperty'])}" is not an argument of this tool`;
-  }
-  return `${at}${error.message ?? 'does not fit'}`;
 }

@@ -58,8 +58,9 @@ export class GuardedServer implements Destination {
     this.#greeted();
   }
 
+  /** Not while the list may have changed: a tool is judged by what it is now. */
   isConnected(): boolean {
-    return this.#upstream.isConnected() && this.tools.isKnown;
+    return this.#upstream.isConnected() && this.tools.isFresh;
   }
 
   async connect(): Promise<ConnectReport> {

@@ -764,7 +764,7 @@ describe('supersede (D6)', () => {
   });
 });
 
-describe('deliver and see_replay', () => {
+describe('deliver and see_replays', () => {
   test('an answer is delivered once, and only when there is one', () => {
     const ready = setup();
     expect(ready.deliver().refusal).toBe('nothing_to_do');
@@ -777,9 +777,9 @@ describe('deliver and see_replay', () => {
 
   test('call ids are kept, each once, and no more than can be told apart', () => {
     const ready = setup();
-    ready.run({ type: 'see_replay', replay: 'call-0' });
-    expect(ready.run({ type: 'see_replay', replay: 'call-0' }).refusal).toBe('nothing_to_do');
-    for (let call = 1; call < 12; call += 1) ready.run({ type: 'see_replay', replay: `call-${call}` });
+    ready.run({ type: 'see_replays', replays: ['call-0'] });
+    expect(ready.run({ type: 'see_replays', replays: ['call-0'] }).refusal).toBe('nothing_to_do');
+    for (let call = 1; call < 12; call += 1) ready.run({ type: 'see_replays', replays: [`call-${call}`] });
     expect(ready.operation.replays).toHaveLength(8);
     expect(ready.operation.replays.at(-1)).toBe('call-11');
   });

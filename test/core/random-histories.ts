@@ -366,7 +366,7 @@ function commandOf(one: Simple, { operation, at, made, facts, bounds }: Present)
     case 'supersede':
       return { type: 'supersede', by: one.by };
     case 'see_replay':
-      return { type: 'see_replay', replay: one.replay };
+      return { type: 'see_replays', replays: [one.replay] };
     case 'deliver':
       return { type: 'deliver' };
   }

@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { memberText } from '../../src/core/json-frame.ts';
 import { HELPER_TOOL_NAME, helperToolText } from '../../src/gateway/status-tool.ts';
 import {
+  childrenOf,
   CleanUps,
   counterfoil,
   FILESYSTEM_SERVER,
@@ -434,12 +435,3 @@ describe('two gateways of two clients on one data directory', () => {
     expect(all.every(({ effect }) => effect === 'verified')).toBe(true);
   });
 });
-
-/** The processes that a process has started and that still run. */
-function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-    .trim()
-    .split(' ')
-    .filter((text) => text !== '')
-    .map(Number);
-}

@@ -71,13 +71,23 @@ export async function untilAsync<Found>(
   }
 }
 
+/** Not one that has ended and that nobody has asked about yet. */
 export function isRunning(pid: number): boolean {
   try {
-    process.kill(pid, 0);
-    return true;
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3) !== 'Z';
   } catch {
     return false;
   }
+}
+
+/** The processes that a process has started and that still run. */
+export function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .trim()
+    .split(' ')
+    .filter((text) => text !== '')
+    .map(Number);
 }
 
 export interface Message {
@@ -111,7 +121,10 @@ export interface Exit {
 /** One process that speaks JSON-RPC in lines, and the client of it. */
 export class LineProcess {
   readonly lines: Line[] = [];
+  /** The process is gone, and all that it has written was read. */
   readonly exited: Promise<Exit>;
+  /** The process is gone; a child of it may still have its standard error. */
+  readonly died: Promise<void>;
   exit: Exit | undefined;
   stderr = '';
   #rest = '';
@@ -129,6 +142,10 @@ export class LineProcess {
       this.stderr += chunk;
     });
     this.#child.stdin?.on('error', () => {});
+    this.died = new Promise((resolve) => {
+      this.#child.once('error', () => resolve());
+      this.#child.once('exit', () => resolve());
+    });
     this.exited = new Promise((resolve) => {
       this.#child.once('error', () => resolve({ code: null, signal: null }));
       this.#child.once('close', (code, signal) => {
@@ -230,7 +247,7 @@ export class LineProcess {
     if (this.exit !== undefined) return;
     this.#child.stdin?.end();
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), 5_000);
-    await this.exited;
+    await this.died;
     clearTimeout(timer);
   }
 

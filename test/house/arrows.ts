@@ -96,9 +96,10 @@ export const FILES: {
     packages: ['@photostructure/sqlite'],
     because: 'the engine where Node carries none that is recent enough',
   },
-  'gateway/tool-list.ts': {
+  'gateway/schema-checks.ts': {
     packages: ['ajv'],
-    because: 'arguments are checked against the tools’ own schemas',
+    node: ['vm'],
+    because: 'arguments are checked against the tools’ own schemas, for a limited time',
   },
 };
 

@@ -79,6 +79,7 @@ export class GroupCommit {
   #runOne(): number | undefined {
     try {
       this.#handle.assertUsable();
+      this.#handle.assertInPlace();
       this.#handle.statements.beginImmediate.run();
     } catch (error) {
       if (!isBusy(error)) {

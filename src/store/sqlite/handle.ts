@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { StoreFault } from '../port.ts';
 import type { SqliteConnection } from './driver.ts';
 import { causeOf, isBusy, isPoisonous } from './faults.ts';
+import type { Place } from './place.ts';
 import { prepareStatements, type Statements } from './statements.ts';
 
 export class Handle {
@@ -11,16 +12,19 @@ export class Handle {
   readonly connection: SqliteConnection;
   readonly statements: Statements;
   readonly lockWaitMs: number;
+  readonly #place: Place;
   #state: 'open' | 'poisoned' | 'closed' = 'open';
 
   constructor(options: {
     readonly file: string;
     readonly connection: SqliteConnection;
     readonly lockWaitMs: number;
+    readonly place: Place;
   }) {
     this.file = options.file;
     this.connection = options.connection;
     this.lockWaitMs = options.lockWaitMs;
+    this.#place = options.place;
     this.statements = prepareStatements(options.connection);
   }
 
@@ -46,6 +50,16 @@ export class Handle {
           fate: 'not_stored',
         },
       );
+    }
+  }
+
+  /** @throws {StoreFault} when the path no longer leads to the open file; the handle is poisoned then. */
+  assertInPlace(): void {
+    try {
+      this.#place.assertSame();
+    } catch (error) {
+      this.poison();
+      throw error;
     }
   }
 

@@ -15,6 +15,7 @@ import { loadSqliteDriver, type SqliteDriver } from './driver.ts';
 import { GroupCommit } from './group-commit.ts';
 import { Handle } from './handle.ts';
 import { IN_MEMORY, openDatabase } from './open-database.ts';
+import { Place } from './place.ts';
 import {
   LiveReadings,
   listStreams,
@@ -49,7 +50,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   const lockWaitMs = options.lockWaitMs ?? 10_000;
   const driver = options.driver ?? (await loadSqliteDriver());
   const { connection, settings } = await openDatabase({ file, driver, lockWaitMs });
-  return new SqliteStore(new Handle({ file, connection, lockWaitMs }), {
+  const place = new Place(file, file === IN_MEMORY);
+  return new SqliteStore(new Handle({ file, connection, lockWaitMs, place }), {
     engine: 'sqlite',
     version: driver.version,
     settings: { ...settings, driver: driver.name },
@@ -124,6 +126,7 @@ class SqliteStore implements Store {
   }
 
   async foreignCommits() {
+    this.#handle.assertInPlace();
     return this.#handle.snapshot(() => {
       const [version] = this.#handle.statements.dataVersion.get() as readonly [number];
       return version;

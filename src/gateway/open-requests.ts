@@ -1,0 +1,86 @@
+// The client's requests that have no answer yet, by their ids: who owes the answer, and whether it is still wanted.
+
+type OpenRequest =
+  | { readonly by: 'server'; readonly id: string; readonly listsTools: boolean }
+  | { readonly by: 'gateway'; readonly takenBack: AbortController };
+
+/**
+ * The id of a request as a key, however it is spelled (servers and clients may write one string with different
+ * escapes); `undefined` for what MCP does not allow as an id.
+ */
+export function requestKey(idText: string | undefined): string | undefined {
+  if (idText === undefined) return undefined;
+  try {
+    const id: unknown = JSON.parse(idText);
+    return typeof id === 'string' || Number.isSafeInteger(id) ? JSON.stringify(id) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export class OpenRequests {
+  readonly #open = new Map<string, OpenRequest>();
+
+  has(key: string): boolean {
+    return this.#open.has(key);
+  }
+
+  isOwedByGateway(key: string | undefined): boolean {
+    return key !== undefined && this.#open.get(key)?.by === 'gateway';
+  }
+
+  /** The gateway has a call to decide about or to answer. The signal tells that the client has taken it back. */
+  take(key: string): AbortSignal {
+    const takenBack = new AbortController();
+    this.#open.set(key, { by: 'gateway', takenBack });
+    return takenBack.signal;
+  }
+
+  /** The server has to answer it; `id` is the raw text. */
+  pass(key: string, id: string, listsTools: boolean): void {
+    this.#open.set(key, { by: 'server', id, listsTools });
+  }
+
+  /** What the gateway owed is answered, or passed on before. */
+  settle(key: string, signal: AbortSignal): void {
+    const request = this.#open.get(key);
+    if (request?.by === 'gateway' && request.takenBack.signal === signal) this.#open.delete(key);
+  }
+
+  /** False when the request is not the gateway's, so that its cancel is for the server to hear. */
+  takeBack(key: string | undefined): boolean {
+    const request = key === undefined ? undefined : this.#open.get(key);
+    if (request?.by !== 'gateway') return false;
+    request.takenBack.abort();
+    return true;
+  }
+
+  /** The server has answered: what was asked, as far as the gateway must know it. */
+  answered(key: string): 'list' | 'plain' | 'owed_by_gateway' {
+    const request = this.#open.get(key);
+    if (request?.by === 'gateway') return 'owed_by_gateway';
+    this.#open.delete(key);
+    return request?.listsTools === true ? 'list' : 'plain';
+  }
+
+  /** Forgets one that could not be passed on. False when it was answered meanwhile. */
+  dropPassed(key: string): boolean {
+    return this.#open.get(key)?.by === 'server' && this.#open.delete(key);
+  }
+
+  /** The server is gone: the raw ids of what it will not answer any more. */
+  takeFromServer(): readonly string[] {
+    const ids: string[] = [];
+    for (const [key, request] of this.#open) {
+      if (request.by !== 'server') continue;
+      ids.push(request.id);
+      this.#open.delete(key);
+    }
+    return ids;
+  }
+
+  /** The client is gone: it waits for nothing. */
+  takeBackAll(): void {
+    for (const request of this.#open.values()) if (request.by === 'gateway') request.takenBack.abort();
+  }
+}

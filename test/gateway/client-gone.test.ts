@@ -1,0 +1,232 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { afterEach, describe, expect, test } from 'vitest';
+import { composeLedger } from '../../src/compose.ts';
+import {
+  callsOf,
+  childrenOf,
+  CleanUps,
+  FILESYSTEM_SERVER,
+  gatewayArguments,
+  isRunning,
+  type LineProcess,
+  logOf,
+  operationOf,
+  operationsIn,
+  startGateway,
+  textOf,
+  toolsServer,
+  until,
+  untilAsync,
+} from './processes.ts';
+
+const CLIENT = fileURLToPath(new URL('./fixtures/client.mjs', import.meta.url));
+const TOOLS = [
+  { name: 'note', inputSchema: { type: 'object' } },
+  { name: 'erase', inputSchema: { type: 'object' } },
+];
+const CONFIG = `
+destination: fixture
+tools:
+  note: {class: ordinary, repeat: unique}
+  erase: {class: irreversible}
+`;
+
+const cleanUps = new CleanUps();
+afterEach(cleanUps.run);
+
+function setup(plan: object = { does: 'hold' }, ...flags: readonly string[]) {
+  const folder = cleanUps.folder();
+  const data = join(folder, 'data');
+  writeFileSync(join(folder, 'tools.json'), JSON.stringify(TOOLS));
+  writeFileSync(join(folder, 'plan.json'), JSON.stringify({ note: plan, erase: plan }));
+  const options = { data, server: toolsServer(folder, ...flags), config: CONFIG };
+  return {
+    folder,
+    data,
+    arguments: () => gatewayArguments(options),
+    gateway: async (): Promise<LineProcess> => {
+      const gateway = cleanUps.started(startGateway(options));
+      await gateway.initialize();
+      return gateway;
+    },
+    calls: (tool = 'note') => callsOf(folder, tool),
+    isOut: (tool = 'note') => until(() => callsOf(folder, tool).length === 1, 'the write to be out'),
+    release: () => writeFileSync(join(folder, 'release'), ''),
+    operations: () => operationsIn(data),
+    /** The ids of every server process that was started here. */
+    servers: () =>
+      logOf(folder).flatMap(({ event, pid }) => (event === 'started' && pid !== undefined ? [pid] : [])),
+  };
+}
+
+async function areGone(...pids: readonly number[]): Promise<void> {
+  for (const pid of pids) await until(() => !isRunning(pid), `process ${pid} to end`);
+}
+
+describe('the client closes its end while a write is out', () => {
+  test('the outcome is recorded, nothing is left running, and the next equal call is given the answer', async () => {
+    const { gateway: start, isOut, release, operations, servers, calls } = setup();
+    const gateway = await start();
+    gateway.ask('tools/call', { name: 'note', arguments: { n: 1 } });
+    await isOut();
+    const exited = gateway.end();
+    expect(gateway.exit).toBeUndefined();
+    release();
+    expect(await exited).toEqual({ code: 0, signal: null });
+    await areGone(...servers());
+    expect(await operations()).toMatchObject([{ stage: 'closed', effect: 'accepted' }]);
+    expect((await operations())[0]?.deliveredAt).toBeUndefined();
+    gateway.expectPure();
+    const next = await start();
+    expect(textOf(await next.call('note', { n: 1 }))).toBe('did note');
+    expect(textOf(await next.call('note', { n: 1 }))).toMatch(/^ALREADY_EXISTS — /);
+    expect(calls()).toHaveLength(1);
+  });
+
+  test('so it is with a write that a person has just approved and no call waits for', async () => {
+    const { data, gateway: start, isOut, release, operations, servers } = setup();
+    const gateway = await start();
+    const id = operationOf(await gateway.call('erase', { n: 1 }));
+    const ledger = await composeLedger({ data });
+    const digest = (await ledger.readings.record(id))?.operation.digest ?? '';
+    await ledger.decideReview({ operation: id, digest, kind: 'approved', by: 'Mara', strength: 'same_account' });
+    await ledger.close();
+    await isOut('erase');
+    const exited = gateway.end();
+    release();
+    expect(await exited).toEqual({ code: 0, signal: null });
+    await areGone(...servers());
+    expect(await operations()).toMatchObject([{ stage: 'closed', effect: 'accepted' }]);
+  });
+});
+
+describe('the client is killed while a write is out', () => {
+  test('the gateway records the outcome although nobody listens any more, and ends with its server', async () => {
+    const world = setup({ does: 'hold', strays: true });
+    const client = await killable('note', { n: 1 }, world.arguments());
+    await world.isOut();
+    client.kill();
+    world.release();
+    await areGone(client.gateway, ...world.servers());
+    expect(await world.operations()).toMatchObject([{ stage: 'closed', effect: 'accepted' }]);
+    expect((await world.operations())[0]?.deliveredAt).toBeUndefined();
+    const next = await world.gateway();
+    expect(textOf(await next.call('note', { n: 1 }))).toBe('did note');
+    expect(world.calls()).toHaveLength(1);
+  });
+});
+
+describe('the gateway is told to end while a write is out', () => {
+  test('it ends at once: the outcome is unknown, told so by the next gateway, and never sent again', async () => {
+    const { gateway: start, isOut, operations, servers, calls } = setup();
+    const gateway = await start();
+    gateway.ask('tools/call', { name: 'note', arguments: { n: 1 } });
+    await isOut();
+    gateway.kill('SIGTERM');
+    expect(await gateway.exited).toEqual({ code: 0, signal: null });
+    await areGone(...servers());
+    expect(await operations()).toMatchObject([{ stage: 'parked', effect: 'unknown' }]);
+    const next = await start();
+    expect(textOf(await next.call('note', { n: 1 }))).toMatch(/^OUTCOME UNKNOWN — /);
+    expect(calls()).toHaveLength(1);
+  });
+
+  test('a server that ends neither with its input nor on SIGTERM is not left behind when a client closes', async () => {
+    const world = setup({ does: 'answer' }, 'deaf');
+    const client = new Client({ name: 'sdk', version: '1' });
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: world.arguments(),
+      stderr: 'ignore',
+    });
+    await client.connect(transport);
+    await client.callTool({ name: 'note', arguments: { n: 1 } });
+    const { pid } = transport;
+    await client.close();
+    await areGone(pid ?? 0, ...world.servers());
+    expect(await world.operations()).toMatchObject([{ stage: 'closed', effect: 'accepted' }]);
+  });
+
+  test('nor when the client closes while a write is out there', async () => {
+    const world = setup({ does: 'hold' }, 'deaf');
+    const client = new Client({ name: 'sdk', version: '1' });
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: world.arguments(),
+      stderr: 'ignore',
+    });
+    await client.connect(transport);
+    const open = client.callTool({ name: 'note', arguments: { n: 1 } });
+    const rejected = expect(open).rejects.toThrow('closed');
+    await world.isOut();
+    const { pid } = transport;
+    await client.close();
+    await rejected;
+    await areGone(pid ?? 0, ...world.servers());
+    expect(await world.operations()).toMatchObject([{ stage: 'parked', effect: 'unknown' }]);
+  });
+});
+
+describe('the gateway is killed while a write is out', () => {
+  test('the server ends by itself; the next gateway looks the write up and finds it', async () => {
+    const folder = cleanUps.folder();
+    const files = join(folder, 'files');
+    mkdirSync(files);
+    const options = { data: join(folder, 'data'), server: [process.execPath, FILESYSTEM_SERVER, files] };
+    const gateway = cleanUps.started(startGateway(options));
+    await gateway.initialize();
+    await gateway.request('tools/list');
+    const [server] = childrenOf(gateway.pid);
+    if (server === undefined) throw new Error('The gateway has no child.');
+    process.kill(server, 'SIGSTOP');
+    const args = { path: join(files, 'a.txt'), content: 'landed' };
+    gateway.ask('tools/call', { name: 'write_file', arguments: args });
+    await untilAsync(
+      async () => (await operationsIn(options.data)).find(({ stage }) => stage === 'sending'),
+      'the write to be out',
+    );
+    gateway.kill('SIGKILL');
+    await gateway.died;
+    // What was in the pipe is read by the server all the same; its answer reaches nobody.
+    process.kill(server, 'SIGCONT');
+    await areGone(server);
+    expect(readFileSync(args.path, 'utf8')).toBe('landed');
+    const next = cleanUps.started(startGateway(options));
+    await next.initialize();
+    const found = await untilAsync(
+      async () => (await operationsIn(options.data)).find(({ stage }) => stage === 'closed'),
+      'the look-up',
+    );
+    expect(['accepted', 'verified']).toContain(found.effect);
+    expect(found.evidence.some(({ kind }) => kind === 'lookup')).toBe(true);
+    const again = await next.call('write_file', args);
+    expect(operationOf(again)).toBe(found.id);
+    expect(textOf(again)).toMatch(/^ALREADY_EXISTS — /);
+    expect(await operationsIn(options.data)).toHaveLength(1);
+  });
+});
+
+/** A client process with a gateway of its own, and the way to kill it alone. */
+async function killable(tool: string, args: object, gateway: readonly string[]) {
+  const client: ChildProcess = spawn(
+    process.execPath,
+    [CLIENT, tool, JSON.stringify(args), process.execPath, ...gateway],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  let printed = '';
+  client.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+    printed += chunk;
+  });
+  const pid = await until(() => /^(\d+)\n/.exec(printed)?.[1], 'the id of the gateway');
+  const exited = new Promise<void>((resolve) => client.once('exit', () => resolve()));
+  cleanUps.add(async () => {
+    client.kill('SIGKILL');
+    await exited;
+  });
+  return { gateway: Number(pid), kill: () => client.kill('SIGKILL') };
+}
