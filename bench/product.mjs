@@ -45,9 +45,9 @@ function facts(withReadBack) {
  */
 export async function openProduct({ data, client, withReadBack = false, driver }) {
   const file = join(data, 'ledger.sqlite');
-  // What `openLedger` opens by itself; opened here because only the store counts its commits.
+  // What `openLedger` makes by itself; made here because only the store counts its commits. It opens when it is
+  // first used, after `openLedger` has made the key.
   const store = new ReopeningStore(() => openSqliteStore({ file, ...(driver === undefined ? {} : { driver }) }));
-  await store.ensureOpen();
   const known = facts(withReadBack);
   const ledger = await openLedger({
     data,

@@ -1,10 +1,10 @@
 // Every command on one operation, decided from state and context alone: events, or a refusal as a value.
 
+import type { Attempt, ContentDigest } from './attempt.ts';
 import { authorityFor, judgeSending, type SendingConditions } from './authority.ts';
 import type { ToolFacts } from './contract.ts';
 import type { Evidence } from './evidence.ts';
 import type { Effect } from './lifecycle.ts';
-import type { Attempt, ContentDigest } from './attempt.ts';
 import {
   assertNever,
   attemptsOfRound,
@@ -19,8 +19,8 @@ import {
   type Review,
   type ReviewQuestion,
   type StatedResolution,
-  wasEndedByWill,
   type Why,
+  wasEndedByWill,
 } from './operation.ts';
 import { type Bounds, nextStep } from './repeatability.ts';
 

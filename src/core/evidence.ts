@@ -3,8 +3,8 @@
 // `effectOf` looks at every piece each time, never at the present effect, so that evidence may arrive in any
 // order and late: two orders of the same pieces give the same effect.
 
-import type { Effect } from './lifecycle.ts';
 import type { Attempt, ContentDigest } from './attempt.ts';
+import type { Effect } from './lifecycle.ts';
 
 /** Kinds, weakest first. A person's statement is no evidence here: it fills `resolution`. */
 export type Finding =

@@ -4,8 +4,8 @@
 // and references only; payloads, results and what a reviewer saw are content documents (D12).
 
 import type { Attempt, ContentDigest } from './attempt.ts';
-import { effectOf, type Evidence } from './evidence.ts';
 import type { RepeatClass, ToolClass } from './contract.ts';
+import { type Evidence, effectOf } from './evidence.ts';
 import {
   type Effect,
   type EventType,
@@ -219,7 +219,7 @@ const REPLAYS_MAX = 8;
  * both are bugs, and stop the work before anything is stored or sent.
  */
 export function evolve(operation: Operation | undefined, event: OperationEvent): Operation {
-  if (!mayFollow(event.type as EventType, operation?.stage)) {
+  if (!mayFollow(event.type, operation?.stage)) {
     throw new Error(`Assertion: "${event.type}" may not follow at ${operation?.stage ?? 'nothing'} (D4).`);
   }
   const next = apply(operation, event);

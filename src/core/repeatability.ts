@@ -7,8 +7,8 @@ import {
   type ContractOperation,
   durationMs,
   isTrusted,
-  lateArrivalMs,
   type Lookup,
+  lateArrivalMs,
   type ToolFacts,
 } from './contract.ts';
 import type { Evidence } from './evidence.ts';

@@ -388,14 +388,14 @@ function awaitingParts(operation: Operation, words: Surroundings): readonly stri
   }
   const asked = askedWords(operation);
   if (asked !== undefined) return [`NOT SENT — ${asked} (${id}).`, 'Do not repeat it. Tell the user.'];
-  const until = review === undefined ? '' : ` until ${minute(review.expiresAt)} UTC`;
-  const where = words.where === undefined ? '' : ` at ${plain(words.where, NAME)}`;
+  const until = review === undefined ? '' : ` until when (${minute(review.expiresAt)} UTC)`;
+  const where = words.where === undefined ? '' : ` and where (${plain(words.where, NAME)})`;
   return [
     `${notSentYet(operation)} — waiting for a person's approval (${id}). ${named(tool)} on ${destination}${subject(words)}.`,
     earlierTry(operation) || `Nothing has reached ${destination}.`,
     'Do not call this again and do not do it another way; a repeat returns this same operation.',
     'Go on with independent work.',
-    `To wait: ${asking(operation, words)}, at most twice; then tell the user it can be decided${until}${where}, with the reference, and end your turn.`,
+    `To wait: ${asking(operation, words)}, at most twice; then tell the user${until}${where}, with the reference, and end your turn.`,
   ];
 }
 
@@ -658,7 +658,7 @@ function helper(words: Surroundings): string {
 
 /** The call by which a model waits for news. */
 function asking(operation: Operation, words: Surroundings): string {
-  return `${helper(words)} {"operation":"${operation.id}","wait_s":45}`;
+  return `${helper(words)} {"operation": "${operation.id}", "wait_s": 45}`;
 }
 
 function subject(words: Surroundings): string {

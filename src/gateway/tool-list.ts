@@ -98,16 +98,30 @@ export class ToolList {
     const tools = Array.isArray(parsed['tools']) ? (parsed['tools'] as readonly JsonValue[]) : undefined;
     if (tools === undefined) return result;
     const isLast = nextCursorOf(parsed) === undefined;
-    const isStamped = (tool: JsonValue): boolean => stampOf(nameOf(tool) ?? '') !== undefined;
-    const helper = isLast ? helperToolText(this.helperName) : undefined;
-    const raw = result.slice(range.start, range.end);
-    const list = tools.some(isStamped)
-      ? `[${[...tools.map((tool) => JSON.stringify(withoutArgument(tool, stampOf(nameOf(tool) ?? '')))), ...(helper === undefined ? [] : [helper])].join(',')}]`
-      : helper === undefined
-        ? raw
-        : `${raw.slice(0, raw.lastIndexOf(']')).trimEnd()}${tools.length === 0 ? '' : ','}${helper}]`;
-    return result.slice(0, range.start) + list + result.slice(range.end);
+    const texts = elementTexts(result.slice(range.start, range.end));
+    const shown = tools.map((tool, index) => {
+      const stamp = stampOf(nameOf(tool) ?? '');
+      return stamp === undefined ? (texts[index] ?? '') : JSON.stringify(withoutArgument(tool, stamp));
+    });
+    if (isLast) shown.push(helperToolText(this.helperName));
+    return `${result.slice(0, range.start)}[${shown.join(',')}]${result.slice(range.end)}`;
   }
+}
+
+/** The texts of an array's elements, as they were written; `array` is JSON. */
+function elementTexts(array: string): readonly string[] {
+  const texts: string[] = [];
+  let depth = 0;
+  let from = 1;
+  for (const { 0: token, index } of array.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{},]/g)) {
+    if (token === '[' || token === '{') depth += 1;
+    else if (token === ']' || token === '}') depth -= 1;
+    const isEnd = (token === ',' && depth === 1) || depth === 0;
+    if (!isEnd) continue;
+    texts.push(array.slice(from, index).trim());
+    from = index + 1;
+  }
+  return texts;
 }
 
 function readPage(result: string): {

@@ -49,7 +49,9 @@ function setup(cleanUps: CleanUps, plan: object = {}) {
   return {
     folder,
     data,
-    gateway: (options: { readonly flags?: readonly string[]; readonly config?: string; readonly uid?: number } = {}) =>
+    gateway: (
+      options: { readonly flags?: readonly string[]; readonly config?: string; readonly uid?: number } = {},
+    ) =>
       cleanUps.started(
         startGateway({
           data,
@@ -78,7 +80,12 @@ describe('a command that is called wrongly says what is wrong in one sentence an
   const CASES: readonly (readonly [string, readonly string[], number, RegExp])[] = [
     ['an unknown command', ['undo'], 2, /^error: unknown command 'undo'$/m],
     ['an unknown flag', ['show', '--all', '--data', empty], 2, /^error: unknown option '--all'$/m],
-    ['an unknown flag of mcp', ['mcp', '--mode', 'observe', '--', 'node'], 2, /^error: unknown option '--mode'$/m],
+    [
+      'an unknown flag of mcp',
+      ['mcp', '--mode', 'observe', '--', 'node'],
+      2,
+      /^error: unknown option '--mode'$/m,
+    ],
     ['a flag without its value', ['show', '--last', '--data'], 2, /argument missing/],
     ['a flag twice', ['show', '--last', '--data', empty, '--data', folder], 2, /--data.*given twice/],
     ['an empty data directory', ['show', '--last', '--data', ''], 2, /--data.*empty/],
@@ -96,20 +103,70 @@ describe('a command that is called wrongly says what is wrong in one sentence an
       2,
       /^counterfoil: --run "a\\nb" is not a name of 1 to 256 characters/,
     ],
-    ['show without an operation', ['show', '--data', empty], 2, /^counterfoil: Name the operation to show \(op_…\), or say --last for the newest\.$/m],
-    ['show with both', ['show', 'op_1', '--last', '--data', empty], 2, /^counterfoil: Both op_1 and --last were given: name one of them\.$/m],
+    [
+      'show without an operation',
+      ['show', '--data', empty],
+      2,
+      /^counterfoil: Name the operation to show \(op_…\), or say --last for the newest\.$/m,
+    ],
+    [
+      'show with both',
+      ['show', 'op_1', '--last', '--data', empty],
+      2,
+      /^counterfoil: Both op_1 and --last were given: name one of them\.$/m,
+    ],
     ['show of two', ['show', 'op_1', 'op_2', '--data', empty], 2, /too many arguments/],
     ['show where no ledger is', ['show', '--last', '--data', empty], 3, NO_LEDGER],
-    ['show in a file', ['show', '--last', '--data', join(folder, 'file')], 3, /There is no ledger in .*file: no write has been recorded there/],
+    [
+      'show in a file',
+      ['show', '--last', '--data', join(folder, 'file')],
+      3,
+      /There is no ledger in .*file: no write has been recorded there/,
+    ],
     ['queue where no ledger is', ['queue', '--data', empty], 3, NO_LEDGER],
     ['rules where no ledger is', ['rules', '--data', empty], 3, NO_LEDGER],
-    ['approve without a digest', ['approve', 'op_1', '--data', empty], 2, /required option '--digest <digest>' not specified/],
-    ['approve with a digest that is none', ['approve', 'op_1', '--digest', 'latest', '--data', empty], 2, /--digest wants at least the first 12 digits of the digest that was shown \(0-9, a-f\), and was given "latest"\./],
-    ['approve with too little of a digest', ['approve', 'op_1', '--digest', 'abc123', '--data', empty], 2, /at least the first 12 digits/],
-    ['deny with a digest in capitals', ['deny', 'op_1', '--digest', 'ABCDEF012345', '--data', empty], 2, /0-9, a-f/],
-    ['approve by nobody', ['approve', 'op_1', '--digest', 'abcdef012345', '--by', ' ', '--data', empty], 2, /--by.*is empty/],
-    ['a class that is none', ['approve', 'op_1', '--digest', 'abcdef012345', '--class', 'harmless', '--data', empty], 2, /Allowed choices are read, ordinary, irreversible, interactive/],
-    ['a drill at a point that is none', ['mcp', '--data', empty, '--', 'node'], 2, /COUNTERFOIL_DRILL_CRASH_AT names no stopping point: lunch/],
+    [
+      'approve without a digest',
+      ['approve', 'op_1', '--data', empty],
+      2,
+      /required option '--digest <digest>' not specified/,
+    ],
+    [
+      'approve with a digest that is none',
+      ['approve', 'op_1', '--digest', 'latest', '--data', empty],
+      2,
+      /--digest wants at least the first 12 digits of the digest that was shown \(0-9, a-f\), and was given "latest"\./,
+    ],
+    [
+      'approve with too little of a digest',
+      ['approve', 'op_1', '--digest', 'abc123', '--data', empty],
+      2,
+      /at least the first 12 digits/,
+    ],
+    [
+      'deny with a digest in capitals',
+      ['deny', 'op_1', '--digest', 'ABCDEF012345', '--data', empty],
+      2,
+      /0-9, a-f/,
+    ],
+    [
+      'approve by nobody',
+      ['approve', 'op_1', '--digest', 'abcdef012345', '--by', ' ', '--data', empty],
+      2,
+      /--by.*is empty/,
+    ],
+    [
+      'a class that is none',
+      ['approve', 'op_1', '--digest', 'abcdef012345', '--class', 'harmless', '--data', empty],
+      2,
+      /Allowed choices are read, ordinary, irreversible, interactive/,
+    ],
+    [
+      'a drill at a point that is none',
+      ['mcp', '--data', empty, '--', 'node'],
+      2,
+      /COUNTERFOIL_DRILL_CRASH_AT names no stopping point: lunch/,
+    ],
   ];
   for (const [what, args, code, sentence] of CASES) {
     test(what, async () => {
@@ -142,18 +199,58 @@ describe('a configuration that cannot be meant starts nothing', () => {
 
   const CASES: readonly (readonly [string, string, readonly string[], RegExp])[] = [
     ['an unknown key', 'destination: d\nmode: observe\n', [], /gateway\.yaml:2:1: .*mode/],
-    ['an unknown key of a tool', 'destination: d\ntools:\n  t: {class: ordinary, approve: never}\n', [], /gateway\.yaml:3:.*approve/],
-    ['a class that is none', 'destination: d\ntools:\n  t: {class: harmless}\n', [], /read, ordinary, irreversible/],
+    [
+      'an unknown key of a tool',
+      'destination: d\ntools:\n  t: {class: ordinary, approve: never}\n',
+      [],
+      /gateway\.yaml:3:.*approve/,
+    ],
+    [
+      'a class that is none',
+      'destination: d\ntools:\n  t: {class: harmless}\n',
+      [],
+      /read, ordinary, irreversible/,
+    ],
     ['no destination', 'run: r\n', [], /destination/],
     ['nothing at all', '', [], /gateway\.yaml/],
     ['text that is no YAML', 'destination: [d\n', [], /gateway\.yaml:\d+:\d+: /],
     ['a key twice', 'destination: d\ndestination: e\n', [], /gateway\.yaml:2:1: .*keys must be unique/],
-    ['a read with a repeat class', 'destination: d\ntools:\n  t: {class: read, repeat: unique}\n', [], /t is declared a read, and repeat is given for it, which only a write has\./],
-    ['bounds that contradict each other', 'destination: d\nlimits: {elapsed: PT10S, reply_timeout: PT30S}\n', [], /limits\.elapsed is PT10S, which is shorter than the PT30S/],
-    ['a bound of no time', 'destination: d\nlimits: {approval_lifetime: PT1S}\n', [], /limits\.approval_lifetime is PT1S; at least PT1M is allowed\./],
-    ['a contract that is not there', 'destination: d\ncontracts: [missing.yaml]\n', [], /The file missing\.yaml cannot be read: there is no such file\./],
-    ['an operation of no contract', 'destination: d\ntools:\n  t: {contract_operation: a/b}\n', [], /t is declared to be/],
-    ['two runs', 'destination: d\nrun: monday\n', ['--run', 'tuesday'], /Two runs are named: --run tuesday, and run: monday in /],
+    [
+      'a read with a repeat class',
+      'destination: d\ntools:\n  t: {class: read, repeat: unique}\n',
+      [],
+      /t is declared a read, and repeat is given for it, which only a write has\./,
+    ],
+    [
+      'bounds that contradict each other',
+      'destination: d\nlimits: {elapsed: PT10S, reply_timeout: PT30S}\n',
+      [],
+      /limits\.elapsed is PT10S, which is shorter than the PT30S/,
+    ],
+    [
+      'a bound of no time',
+      'destination: d\nlimits: {approval_lifetime: PT1S}\n',
+      [],
+      /limits\.approval_lifetime is PT1S; at least PT1M is allowed\./,
+    ],
+    [
+      'a contract that is not there',
+      'destination: d\ncontracts: [missing.yaml]\n',
+      [],
+      /The file missing\.yaml cannot be read: there is no such file\./,
+    ],
+    [
+      'an operation of no contract',
+      'destination: d\ntools:\n  t: {contract_operation: a/b}\n',
+      [],
+      /t is declared to be/,
+    ],
+    [
+      'two runs',
+      'destination: d\nrun: monday\n',
+      ['--run', 'tuesday'],
+      /Two runs are named: --run tuesday, and run: monday in /,
+    ],
   ];
   for (const [what, text, more, sentence] of CASES) {
     test(what, async () => {
@@ -203,7 +300,9 @@ describe('a server that is not right', () => {
       /^The MCP server behind this gateway cannot be reached: the MCP server could not be started: .*ENOENT\. The request was not passed on\.$/,
     );
     const write = await gateway.call('note', { text: 'x' });
-    expect(textOf(write)).toMatch(/^NOT SENT — .* cannot be reached, and its tools are not known yet\. Nothing was recorded\./);
+    expect(textOf(write)).toMatch(
+      /^NOT SENT — .* cannot be reached, and its tools are not known yet\. Nothing was recorded\./,
+    );
     expect(await gateway.end()).toEqual({ code: 0, signal: null });
     gateway.expectPure();
   });
@@ -212,7 +311,9 @@ describe('a server that is not right', () => {
     const { gateway: start } = setup(cleanUps);
     const gateway = start({ flags: ['exit'] });
     const { message } = await gateway.request('initialize', HELLO);
-    expect(message.error?.message).toMatch(/ended before it answered: the MCP server ended with exit code 3\.|cannot be reached: .*exit code 3\./);
+    expect(message.error?.message).toMatch(
+      /ended before it answered: the MCP server ended with exit code 3\.|cannot be reached: .*exit code 3\./,
+    );
     expect(await gateway.end()).toEqual({ code: 0, signal: null });
     gateway.expectPure();
   });
@@ -224,7 +325,9 @@ describe('a server that is not right', () => {
     expect(textOf(await gateway.call('note', { text: 'x' }))).toBe('did note');
     await gateway.end();
     gateway.expectPure();
-    expect(gateway.stderr).toContain('The server printed a line that is not JSON-RPC, which was dropped: Welcome!\\u{1b}[2J');
+    expect(gateway.stderr).toContain(
+      'The server printed a line that is not JSON-RPC, which was dropped: Welcome!\\u{1b}[2J',
+    );
     expect(gateway.stderr).not.toContain('\u001b');
     expect(calls('note')).toHaveLength(1);
   });
@@ -240,7 +343,11 @@ describe('a server that is not right', () => {
   });
 
   test('one that dies in mid-call: a write is unknown and never sent again, a read is an error', async () => {
-    const { gateway: start, calls, operations } = setup(cleanUps, {
+    const {
+      gateway: start,
+      calls,
+      operations,
+    } = setup(cleanUps, {
       pay: { does: 'die_done' },
       look: { does: 'die' },
     });
@@ -280,27 +387,34 @@ describe('a data directory that cannot be used', () => {
   const cleanUps = new CleanUps();
   afterEach(cleanUps.run);
 
-  test.runIf(isRoot)('read-only: it is said at the start, reads pass, writes are neither recorded nor sent', async () => {
-    const { data, folder, gateway: start, calls } = setup(cleanUps);
-    mkdirSync(data, { mode: 0o755 });
-    for (const path of [folder, join(folder, 'log')]) {
-      if (path !== folder) writeFileSync(path, '');
-      chownSync(path, NOBODY, NOBODY);
-    }
-    chmodSync(data, 0o555);
-    const gateway = start({ uid: NOBODY });
-    await gateway.initialize();
-    expect(textOf(await gateway.call('look'))).toBe('did look');
-    const write = await gateway.call('note', { text: 'x' });
-    expect(textOf(write)).toMatch(/^NOT RECORDED, NOT SENT — the ledger cannot record writes now\. Reads still work\./);
-    expect(write.isError).toBe(true);
-    await gateway.end();
-    gateway.expectPure();
-    expect(gateway.stderr).toMatch(/The ledger in .*data cannot be used: .*Give a directory that this account may write to, with --data\./);
-    expect(gateway.stderr).not.toContain('are recorded in');
-    expect(calls('note')).toHaveLength(0);
-    expect(calls('look')).toHaveLength(1);
-  });
+  test.runIf(isRoot)(
+    'read-only: it is said at the start, reads pass, writes are neither recorded nor sent',
+    async () => {
+      const { data, folder, gateway: start, calls } = setup(cleanUps);
+      mkdirSync(data, { mode: 0o755 });
+      for (const path of [folder, join(folder, 'log')]) {
+        if (path !== folder) writeFileSync(path, '');
+        chownSync(path, NOBODY, NOBODY);
+      }
+      chmodSync(data, 0o555);
+      const gateway = start({ uid: NOBODY });
+      await gateway.initialize();
+      expect(textOf(await gateway.call('look'))).toBe('did look');
+      const write = await gateway.call('note', { text: 'x' });
+      expect(textOf(write)).toMatch(
+        /^NOT RECORDED, NOT SENT — the ledger cannot record writes now\. Reads still work\./,
+      );
+      expect(write.isError).toBe(true);
+      await gateway.end();
+      gateway.expectPure();
+      expect(gateway.stderr).toMatch(
+        /The ledger in .*data cannot be used: .*Give a directory that this account may write to, with --data\./,
+      );
+      expect(gateway.stderr).not.toContain('are recorded in');
+      expect(calls('note')).toHaveLength(0);
+      expect(calls('look')).toHaveLength(1);
+    },
+  );
 
   test('a file: the same', async () => {
     const { data, gateway: start, calls } = setup(cleanUps);
@@ -340,16 +454,19 @@ describe('a data directory that cannot be used', () => {
     expect(await operations()).toHaveLength(1);
   });
 
-  test.runIf(isRoot)('one that this account may not read: no command says that nothing was recorded there', async () => {
-    const { data, folder } = setup(cleanUps);
-    chmodSync(folder, 0o755);
-    mkdirSync(data, { mode: 0o700 });
-    writeFileSync(join(data, 'ledger.sqlite'), '', { mode: 0o600 });
-    const ran = await counterfoil(['show', '--last', '--data', data], { uid: NOBODY });
-    expect(ran.stderr).toMatch(/^counterfoil: The ledger in .*data cannot be read: this account may not/);
-    expect(ran.stderr).not.toContain('no write has been recorded');
-    expect(ran.code).toBe(1);
-  });
+  test.runIf(isRoot)(
+    'one that this account may not read: no command says that nothing was recorded there',
+    async () => {
+      const { data, folder } = setup(cleanUps);
+      chmodSync(folder, 0o755);
+      mkdirSync(data, { mode: 0o700 });
+      writeFileSync(join(data, 'ledger.sqlite'), '', { mode: 0o600 });
+      const ran = await counterfoil(['show', '--last', '--data', data], { uid: NOBODY });
+      expect(ran.stderr).toMatch(/^counterfoil: The ledger in .*data cannot be read: this account may not/);
+      expect(ran.stderr).not.toContain('no write has been recorded');
+      expect(ran.code).toBe(1);
+    },
+  );
 });
 
 // ── Frames that are not right ────────────────────────────────────────────────────────────────────────────────
@@ -390,7 +507,11 @@ describe('a message that cannot be meant', () => {
     ['half of a character', '{"text":"\\ud83d"}', /surrogate/],
     ['half of a character in a name', '{"text":"a","\\udc00":1}', /surrogate/],
     ['the key __proto__', '{"text":"a","__proto__":{"isAdmin":true}}', /__proto__/],
-    ['too much depth', `{"text":"a","deep":${'['.repeat(5_000)}${']'.repeat(5_000)}}`, /lie within each other/],
+    [
+      'too much depth',
+      `{"text":"a","deep":${'['.repeat(5_000)}${']'.repeat(5_000)}}`,
+      /lie within each other/,
+    ],
     ['no object', '"text"', /not an object/],
     ['a list', '[{"text":"a"}]', /not an object/],
     ['null', 'null', /not an object/],
@@ -401,7 +522,9 @@ describe('a message that cannot be meant', () => {
       const [sent, recorded] = [notes(), (await world.operations()).length];
       count += 1;
       const id = `a${count}`;
-      gateway.send(`{"jsonrpc":"2.0","id":"${id}","method":"tools/call","params":{"name":"note","arguments":${args}}}`);
+      gateway.send(
+        `{"jsonrpc":"2.0","id":"${id}","method":"tools/call","params":{"name":"note","arguments":${args}}}`,
+      );
       const { message } = await gateway.answer(id);
       const words = message.result === undefined ? (message.error?.message ?? '') : textOf(message.result);
       expect(words).toMatch(sentence);
@@ -429,23 +552,79 @@ describe('a message that cannot be meant', () => {
   });
 
   const FRAMES: readonly (readonly [string, string, RegExp])[] = [
-    ['a batch', '[{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"note","arguments":{"text":"b"}}}]', /^Batches are not accepted: send each request by itself\.$/],
+    [
+      'a batch',
+      '[{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"note","arguments":{"text":"b"}}}]',
+      /^Batches are not accepted: send each request by itself\.$/,
+    ],
     ['no JSON at all', 'hello', /^The message is not a JSON-RPC object\.$/],
     ['a number', '17', /^The message is not a JSON-RPC object\.$/],
-    ['JSON with a comment', '{"jsonrpc":"2.0",/*"*/"id":"c","method":"tools/call","params":{"name":"note","arguments":{"text":"c"}}}', /^The message is not a JSON-RPC object\.$/],
-    ['a method twice, the call first', '{"jsonrpc":"2.0","id":"m1","method":"tools/call","method":"ping","params":{"name":"note","arguments":{"text":"m"}}}', /is there twice/],
-    ['a method twice, the call last', '{"jsonrpc":"2.0","id":"m2","method":"ping","method":"tools/call","params":{"name":"note","arguments":{"text":"m"}}}', /is there twice/],
-    ['a method twice, spelled differently', '{"jsonrpc":"2.0","id":"m3","m\\u0065thod":"tools\\/call","method":"ping","params":{"name":"note","arguments":{"text":"m"}}}', /is there twice/],
-    ['params twice', '{"jsonrpc":"2.0","id":"p","method":"tools/call","params":{"name":"look"},"params":{"name":"note","arguments":{"text":"p"}}}', /is there twice/],
-    ['a tool twice', '{"jsonrpc":"2.0","id":"t","method":"tools/call","params":{"name":"look","name":"note","arguments":{"text":"p"}}}', /a member of its params is there twice/],
-    ['no tool', '{"jsonrpc":"2.0","id":"n","method":"tools/call","params":{"arguments":{}}}', /it names no tool/],
-    ['a tool that is a number', '{"jsonrpc":"2.0","id":"n2","method":"tools/call","params":{"name":7}}', /it names no tool/],
+    [
+      'JSON with a comment',
+      '{"jsonrpc":"2.0",/*"*/"id":"c","method":"tools/call","params":{"name":"note","arguments":{"text":"c"}}}',
+      /^The message is not a JSON-RPC object\.$/,
+    ],
+    [
+      'a method twice, the call first',
+      '{"jsonrpc":"2.0","id":"m1","method":"tools/call","method":"ping","params":{"name":"note","arguments":{"text":"m"}}}',
+      /is there twice/,
+    ],
+    [
+      'a method twice, the call last',
+      '{"jsonrpc":"2.0","id":"m2","method":"ping","method":"tools/call","params":{"name":"note","arguments":{"text":"m"}}}',
+      /is there twice/,
+    ],
+    [
+      'a method twice, spelled differently',
+      '{"jsonrpc":"2.0","id":"m3","m\\u0065thod":"tools\\/call","method":"ping","params":{"name":"note","arguments":{"text":"m"}}}',
+      /is there twice/,
+    ],
+    [
+      'params twice',
+      '{"jsonrpc":"2.0","id":"p","method":"tools/call","params":{"name":"look"},"params":{"name":"note","arguments":{"text":"p"}}}',
+      /is there twice/,
+    ],
+    [
+      'a tool twice',
+      '{"jsonrpc":"2.0","id":"t","method":"tools/call","params":{"name":"look","name":"note","arguments":{"text":"p"}}}',
+      /a member of its params is there twice/,
+    ],
+    [
+      'no tool',
+      '{"jsonrpc":"2.0","id":"n","method":"tools/call","params":{"arguments":{}}}',
+      /it names no tool/,
+    ],
+    [
+      'a tool that is a number',
+      '{"jsonrpc":"2.0","id":"n2","method":"tools/call","params":{"name":7}}',
+      /it names no tool/,
+    ],
     ['no params', '{"jsonrpc":"2.0","id":"n3","method":"tools/call"}', /it has no params/],
-    ['params that are a list', '{"jsonrpc":"2.0","id":"n4","method":"tools/call","params":["note"]}', /its params are not an object/],
-    ['an id that is null', '{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"note","arguments":{"text":"i"}}}', /id.*string or a whole number/],
-    ['an id that is no whole number', '{"jsonrpc":"2.0","id":1.5,"method":"tools/call","params":{"name":"note","arguments":{"text":"i"}}}', /id.*string or a whole number/],
-    ['an id that is an object', '{"jsonrpc":"2.0","id":{"a":1},"method":"tools/call","params":{"name":"note","arguments":{"text":"i"}}}', /id.*string or a whole number/],
-    ['an id that is not JSON', '{"jsonrpc":"2.0","id":"\\q","method":"tools/call","params":{"name":"note","arguments":{"text":"i"}}}', /id.*string or a whole number/],
+    [
+      'params that are a list',
+      '{"jsonrpc":"2.0","id":"n4","method":"tools/call","params":["note"]}',
+      /its params are not an object/,
+    ],
+    [
+      'an id that is null',
+      '{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"note","arguments":{"text":"i"}}}',
+      /id.*string or a whole number/,
+    ],
+    [
+      'an id that is no whole number',
+      '{"jsonrpc":"2.0","id":1.5,"method":"tools/call","params":{"name":"note","arguments":{"text":"i"}}}',
+      /id.*string or a whole number/,
+    ],
+    [
+      'an id that is an object',
+      '{"jsonrpc":"2.0","id":{"a":1},"method":"tools/call","params":{"name":"note","arguments":{"text":"i"}}}',
+      /id.*string or a whole number/,
+    ],
+    [
+      'an id that is not JSON',
+      '{"jsonrpc":"2.0","id":"\\q","method":"tools/call","params":{"name":"note","arguments":{"text":"i"}}}',
+      /id.*string or a whole number/,
+    ],
   ];
   for (const [what, line, sentence] of FRAMES) {
     test(`${what}: one clear sentence, and nothing is sent or recorded`, async () => {
@@ -461,13 +640,33 @@ describe('a message that cannot be meant', () => {
   const META: readonly (readonly [string, string, RegExp])[] = [
     ['a run that is a number', '{"counterfoil/run":7}', /counterfoil\/run in its _meta is not a name/],
     ['a run that is empty', '{"counterfoil/run":""}', /counterfoil\/run in its _meta is not a name/],
-    ['a run that is too long', `{"counterfoil/run":"${'r'.repeat(257)}"}`, /counterfoil\/run in its _meta is not a name/],
+    [
+      'a run that is too long',
+      `{"counterfoil/run":"${'r'.repeat(257)}"}`,
+      /counterfoil\/run in its _meta is not a name/,
+    ],
     ['a run with NUL in it', '{"counterfoil/run":"r\\u0000"}', /counterfoil\/run in its _meta is not a name/],
-    ['a run that calls itself weak', '{"counterfoil/run":"weak/local:root/fixture"}', /counterfoil\/run in its _meta is not a name .*or begins with weak\//],
+    [
+      'a run that calls itself weak',
+      '{"counterfoil/run":"weak/local:root/fixture"}',
+      /counterfoil\/run in its _meta is not a name .*or begins with weak\//,
+    ],
     ['a step without a run', '{"counterfoil/step":"s"}', /without counterfoil\/run/],
-    ['single without a step', '{"counterfoil/run":"r","counterfoil/single":true}', /single without counterfoil\/step/],
-    ['single that is a text', '{"counterfoil/run":"r","counterfoil/step":"s","counterfoil/single":"yes"}', /neither true nor false/],
-    ['an occurrence below 0', '{"counterfoil/run":"r","counterfoil/occurrence":-1}', /not a whole number from 0/],
+    [
+      'single without a step',
+      '{"counterfoil/run":"r","counterfoil/single":true}',
+      /single without counterfoil\/step/,
+    ],
+    [
+      'single that is a text',
+      '{"counterfoil/run":"r","counterfoil/step":"s","counterfoil/single":"yes"}',
+      /neither true nor false/,
+    ],
+    [
+      'an occurrence below 0',
+      '{"counterfoil/run":"r","counterfoil/occurrence":-1}',
+      /not a whole number from 0/,
+    ],
     ['a run twice', '{"counterfoil/run":"r","counterfoil/run":"s"}', /a member of its _meta is there twice/],
     ['_meta that is a list', '[]', /its _meta is not an object/],
   ];
@@ -489,7 +688,11 @@ describe('a message that cannot be meant', () => {
 
   test('a call that asks for no answer is dropped, and said so', async () => {
     const sent = notes();
-    expect(await after('{"jsonrpc":"2.0","method":"tools/call","params":{"name":"note","arguments":{"text":"x"}}}')).toEqual([]);
+    expect(
+      await after(
+        '{"jsonrpc":"2.0","method":"tools/call","params":{"name":"note","arguments":{"text":"x"}}}',
+      ),
+    ).toEqual([]);
     await gateway.says('A tools/call without an id was dropped: nobody could be told what became of it.');
     expect(notes()).toBe(sent);
   });
@@ -508,7 +711,9 @@ describe('a message that cannot be meant', () => {
 
   test('a tool that the server does not list is not sent, and its name is quoted', async () => {
     const result = await gateway.call('no\u001b[2J"tool');
-    expect(textOf(result)).toMatch(/^NOT SENT — fixture lists no tool "no.*tool"\. Nothing was recorded\. Correct and call again\.$/);
+    expect(textOf(result)).toMatch(
+      /^NOT SENT — fixture lists no tool "no.*tool"\. Nothing was recorded\. Correct and call again\.$/,
+    );
     expect(textOf(result)).not.toContain('\u001b');
   });
 
@@ -524,7 +729,11 @@ describe('a message that cannot be meant', () => {
       `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${tool}","arguments":{"amount":${amount}}}}`;
     gateway.send(frame(90_001, 1));
     await until(() => world.calls('pay').length === 1, 'the first call');
-    for (const second of [frame(90_001, 2), frame(90_001, 2, 'look'), '{"jsonrpc":"2.0","id":90001,"method":"ping"}']) {
+    for (const second of [
+      frame(90_001, 2),
+      frame(90_001, 2, 'look'),
+      '{"jsonrpc":"2.0","id":90001,"method":"ping"}',
+    ]) {
       const [answer] = await after(second);
       expect(answer?.id).toBeNull();
       expect(answer?.error?.message).toBe(
@@ -586,7 +795,12 @@ describe('a call that the client takes back', () => {
     await gateway.initialize();
     // Nothing is known of the tools yet: both calls wait for the list, and are taken back before it came.
     const frames = ['look', 'note'].flatMap((tool, index) => [
-      { jsonrpc: '2.0', id: 700 + index, method: 'tools/call', params: { name: tool, arguments: { text: 'x' } } },
+      {
+        jsonrpc: '2.0',
+        id: 700 + index,
+        method: 'tools/call',
+        params: { name: tool, arguments: { text: 'x' } },
+      },
       { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 700 + index } },
     ]);
     gateway.write(`${frames.map((frame) => JSON.stringify(frame)).join('\n')}\n`);

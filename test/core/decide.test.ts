@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest';
-import { decide, type Decision } from '../../src/core/decide.ts';
+import { type Decision, decide } from '../../src/core/decide.ts';
 import type { OperationEvent } from '../../src/core/operation.ts';
 import {
   ABSENT,
   ACCEPTED,
-  contractOf,
   CANNOT_TELL,
+  contractOf,
   ERROR,
   factsOf,
   factsWithLookup,
   HOUR_MS,
   IN_PROGRESS,
   INCONCLUSIVE,
-  lookupOf,
   LOST,
+  lookupOf,
   MATCHES,
   MINUTE_MS,
   NOT_FOUND,

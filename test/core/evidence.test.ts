@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { effectOf, type Evidence, type Finding } from '../../src/core/evidence.ts';
-import type { Effect } from '../../src/core/lifecycle.ts';
 import type { Attempt } from '../../src/core/attempt.ts';
+import { type Evidence, effectOf, type Finding } from '../../src/core/evidence.ts';
+import type { Effect } from '../../src/core/lifecycle.ts';
 import {
   ABSENT,
   ACCEPTED,

@@ -1,11 +1,11 @@
 // What the tests of the core are built from: facts, evidence, and one operation that is moved by commands.
 
+import type { Attempt } from '../../src/core/attempt.ts';
 import { type SendingConditions } from '../../src/core/authority.ts';
 import type { ContractOperation, Lookup, ReadBack, ToolFacts } from '../../src/core/contract.ts';
-import { type Command, decide, type Decision } from '../../src/core/decide.ts';
+import { type Command, type Decision, decide } from '../../src/core/decide.ts';
 import type { Evidence, Finding } from '../../src/core/evidence.ts';
 import type { Effect, Resolution, Stage } from '../../src/core/lifecycle.ts';
-import type { Attempt } from '../../src/core/attempt.ts';
 import {
   evolveAll,
   type Operation,

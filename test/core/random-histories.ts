@@ -3,11 +3,11 @@
 // The watch reads the events and the states between them; it asks none of the code under test what is right.
 
 import fc from 'fast-check';
+import type { Attempt } from '../../src/core/attempt.ts';
 import type { ToolClass, ToolFacts } from '../../src/core/contract.ts';
-import { type Command, decide, type Decision } from '../../src/core/decide.ts';
+import { type Command, type Decision, decide } from '../../src/core/decide.ts';
 import type { Evidence, Finding } from '../../src/core/evidence.ts';
 import type { Resolution } from '../../src/core/lifecycle.ts';
-import type { Attempt } from '../../src/core/attempt.ts';
 import {
   evolve,
   type Operation,
@@ -19,9 +19,9 @@ import {
   allowance,
   contractOf,
   evidenceOf,
+  FINDINGS,
   factsOf,
   factsWithLookup,
-  FINDINGS,
   HOUR_MS,
   lookupOf,
   MINUTE_MS,

@@ -9,9 +9,9 @@ import {
   labelOf,
   misconfiguredText,
   quoted,
+  type Surroundings,
   sentenceOf,
   storeDownText,
-  type Surroundings,
   unrepresentableText,
 } from '../../src/core/wording.ts';
 import {
@@ -27,8 +27,8 @@ import {
   IN_PROGRESS,
   INCONCLUSIVE,
   LATER_WRITER,
-  lookupOf,
   LOST,
+  lookupOf,
   MATCHES,
   MINUTE_MS,
   NOT_LEFT,
@@ -362,7 +362,7 @@ describe('for the model', () => {
       'awaiting approval',
       () => asked().operation,
       NAMED,
-      `NOT SENT YET — waiting for a person's approval (op_9K3). create_task on tasks-eu, task 443. Nothing has reached tasks-eu. Do not call this again and do not do it another way; a repeat returns this same operation. Go on with independent work. To wait: operation_status {"operation":"op_9K3","wait_s":45}, at most twice; then tell the user it can be decided until 22:00 UTC at http://127.0.0.1:7411, with the reference, and end your turn.`,
+      `NOT SENT YET — waiting for a person's approval (op_9K3). create_task on tasks-eu, task 443. Nothing has reached tasks-eu. Do not call this again and do not do it another way; a repeat returns this same operation. Go on with independent work. To wait: operation_status {"operation": "op_9K3", "wait_s": 45}, at most twice; then tell the user until when (22:00 UTC) and where (http://127.0.0.1:7411), with the reference, and end your turn.`,
     ],
     [
       'ordered again while the first try is unknown',
@@ -372,7 +372,7 @@ describe('for the model', () => {
         return again.operation;
       },
       {},
-      `NOT SENT AGAIN YET — waiting for a person's approval (op_9K3). create_task on tasks-eu. An earlier try may or may not have happened. Do not call this again and do not do it another way; a repeat returns this same operation. Go on with independent work. To wait: counterfoil_operation_status {"operation":"op_9K3","wait_s":45}, at most twice; then tell the user it can be decided until 22:20 UTC, with the reference, and end your turn.`,
+      `NOT SENT AGAIN YET — waiting for a person's approval (op_9K3). create_task on tasks-eu. An earlier try may or may not have happened. Do not call this again and do not do it another way; a repeat returns this same operation. Go on with independent work. To wait: counterfoil_operation_status {"operation": "op_9K3", "wait_s": 45}, at most twice; then tell the user until when (22:20 UTC), with the reference, and end your turn.`,
     ],
     [
       'already exists',
@@ -416,13 +416,13 @@ describe('for the model', () => {
       'outcome unknown',
       () => sent(LOST).operation,
       NAMED,
-      'OUTCOME UNKNOWN — sent once at 14:03:13 UTC, the answer was lost (op_9K3). Task 443 on tasks-eu may or may not have changed. It is being looked up; next check 14:03:13 UTC. Do not repeat it, reword it, or reach the same effect another way. Do not call it done or failed. Go on with work that does not touch it. Next: operation_status {"operation":"op_9K3","wait_s":45}.',
+      'OUTCOME UNKNOWN — sent once at 14:03:13 UTC, the answer was lost (op_9K3). Task 443 on tasks-eu may or may not have changed. It is being looked up; next check 14:03:13 UTC. Do not repeat it, reword it, or reach the same effect another way. Do not call it done or failed. Go on with work that does not touch it. Next: operation_status {"operation": "op_9K3", "wait_s": 45}.',
     ],
     [
       'outcome unknown, and the destination still works on it',
       () => sent(IN_PROGRESS).operation,
       {},
-      'OUTCOME UNKNOWN — sent once at 14:03:13 UTC, tasks-eu took it and is still working on it (op_9K3). The change may or may not have happened. It is being looked up; next check 14:03:13 UTC. Do not repeat it, reword it, or reach the same effect another way. Do not call it done or failed. Go on with work that does not touch it. Next: counterfoil_operation_status {"operation":"op_9K3","wait_s":45}.',
+      'OUTCOME UNKNOWN — sent once at 14:03:13 UTC, tasks-eu took it and is still working on it (op_9K3). The change may or may not have happened. It is being looked up; next check 14:03:13 UTC. Do not repeat it, reword it, or reach the same effect another way. Do not call it done or failed. Go on with work that does not touch it. Next: counterfoil_operation_status {"operation": "op_9K3", "wait_s": 45}.',
     ],
     [
       'held',
@@ -516,7 +516,7 @@ describe('for the model', () => {
       'sending',
       () => sent().operation,
       NAMED,
-      'SENT, NO ANSWER YET (op_9K3). Do not repeat it, reword it, or do it another way. Next: operation_status {"operation":"op_9K3","wait_s":45}.',
+      'SENT, NO ANSWER YET (op_9K3). Do not repeat it, reword it, or do it another way. Next: operation_status {"operation": "op_9K3", "wait_s": 45}.',
     ],
     [
       'stated',

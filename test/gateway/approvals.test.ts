@@ -143,7 +143,9 @@ describe('an irreversible write', () => {
 
     const again = await command('deny', id, '--digest', closed.digest, '--by', 'Luis');
     expect(again.code).toBe(5);
-    expect(again.stderr).toMatch(/Nothing was changed: op_\w+ was approved by Mara at .* The first decision stands\./);
+    expect(again.stderr).toMatch(
+      /Nothing was changed: op_\w+ was approved by Mara at .* The first decision stands\./,
+    );
     expect((await command('show', id)).code).toBe(11);
     gateway.expectPure();
   });
@@ -213,7 +215,9 @@ describe('an irreversible write', () => {
     const id = operationOf(await gateway.call('erase', { thing: 7 }));
     const ran = await command('approve', id, '--digest', await digest(id), '--class', 'ordinary');
     expect(ran.code).toBe(2);
-    expect(ran.stderr).toMatch(/Nothing was decided: --class answers what an unclassified tool is, and that is not asked about op_/);
+    expect(ran.stderr).toMatch(
+      /Nothing was decided: --class answers what an unclassified tool is, and that is not asked about op_/,
+    );
     expect(await operations()).toMatchObject([{ stage: 'awaiting_approval' }]);
     const unknown = await command('approve', 'op_none', '--digest', await digest(id));
     expect(unknown.code).toBe(3);
@@ -232,14 +236,23 @@ describe('an irreversible write', () => {
       try {
         const [operation] = await ledger.readings.recent(1);
         const digest = operation?.digest ?? '';
-        return await ledger.decideReview({ operation: id, digest, kind: 'approved', by: 'Mara', strength: 'same_account' });
+        return await ledger.decideReview({
+          operation: id,
+          digest,
+          kind: 'approved',
+          by: 'Mara',
+          strength: 'same_account',
+        });
       } finally {
         await ledger.close();
       }
     };
     // The shortest time that a configuration may give.
     laterMs = 61_000;
-    expect(await decide()).toMatchObject({ decided: false, refusal: expect.stringMatching(/review_expired|no_open_review/) });
+    expect(await decide()).toMatchObject({
+      decided: false,
+      refusal: expect.stringMatching(/review_expired|no_open_review/),
+    });
     const lapsed = await untilAsync(
       async () => (await operationsIn(data)).find(({ stage }) => stage === 'closed'),
       'the review to lapse',
@@ -247,6 +260,8 @@ describe('an irreversible write', () => {
     expect(lapsed).toMatchObject({ id, effect: 'not_sent', why: { code: 'review_undecided' } });
     const status = await answer(input('counterfoil_operation_status', { operation: id }));
     expect(textOf(status)).toMatch(/^NOT SENT — nobody decided before the review ended \(op_\w+\)\./);
+    // The first equal call is told of the end that nobody has heard of yet; the next one asks anew.
+    expect(textOf(await answer(input('erase', { thing: 7 })))).toBe(textOf(status));
     const second = await answer(input('erase', { thing: 7 }));
     expect(operationOf(second)).toBe(id);
     expect(textOf(second)).toMatch(/^NOT SENT YET — waiting for a person's approval/);
@@ -264,7 +279,9 @@ describe('a tool that nobody has classified', () => {
     const id = operationOf(first);
     expect(textOf(first)).toMatch(/^NOT SENT YET — waiting for a person's approval/);
     const shown = await command('show', id);
-    expect(shown.stdout).toContain('Nobody has said yet what kind of write this tool makes. A person must decide once.');
+    expect(shown.stdout).toContain(
+      'Nobody has said yet what kind of write this tool makes. A person must decide once.',
+    );
     const approved = await command('approve', id, '--digest', await digest(id));
     expect(approved.stdout).toContain(
       'Rule: puzzle on fixture is ordinary from now on, as long as its name, schema and annotations stay as they are. To revoke: counterfoil rules --revoke fixture/puzzle',
@@ -273,7 +290,9 @@ describe('a tool that nobody has classified', () => {
     // Other arguments go through: the question was about the tool.
     expect(textOf(await gateway.call('puzzle', { n: 2 }))).toBe('done');
     expect(calls('puzzle')).toHaveLength(2);
-    expect((await command('rules')).stdout).toMatch(/^fixture\/puzzle {2}ordinary {2}confirmed by .*, in force\n$/);
+    expect((await command('rules')).stdout).toMatch(
+      /^fixture\/puzzle {2}ordinary {2}confirmed by .*, in force\n$/,
+    );
 
     const revoked = await command('rules', '--revoke', 'fixture/puzzle');
     expect(revoked.stdout).toMatch(/revoked at /);
@@ -298,7 +317,9 @@ describe('a tool that nobody has classified', () => {
     // As it was: the rule holds again.
     await change({});
     expect(textOf(await gateway.call('puzzle', { n: 8 }))).toBe('done');
-    expect(calls('puzzle').map(({ arguments: args }) => (args as { n: number }).n)).toEqual([1, 2, 3, 4, 5, 8]);
+    expect(calls('puzzle').map(({ arguments: args }) => (args as { n: number }).n)).toEqual([
+      1, 2, 3, 4, 5, 8,
+    ]);
     gateway.expectPure();
   });
 
@@ -395,7 +416,10 @@ describe('the helper tool', () => {
     const gateway = await start();
     const status = (args: object) => gateway.call('counterfoil_operation_status', args);
     const CASES: readonly (readonly [object, RegExp])[] = [
-      [{ operation: 'op_01ARZ3NDEKTSV4RRFFQ69G5FAV' }, /^No operation "op_01ARZ3NDEKTSV4RRFFQ69G5FAV" is recorded here: it never reached this ledger\.$/],
+      [
+        { operation: 'op_01ARZ3NDEKTSV4RRFFQ69G5FAV' },
+        /^No operation "op_01ARZ3NDEKTSV4RRFFQ69G5FAV" is recorded here: it never reached this ledger\.$/,
+      ],
       [{}, /^The question does not fit: "operation" is required\.$/],
       [{ operation: 7 }, /"operation" must be the reference that an answer named/],
       [{ operation: 'op_\u0000' }, /"operation" must be the reference that an answer named/],
@@ -437,7 +461,14 @@ describe('the helper tool', () => {
 
   test('gives way to a tool of the server that has its name', async () => {
     const { gateway: start, list, calls } = setup();
-    list([...TOOLS, { name: 'counterfoil_operation_status', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }]);
+    list([
+      ...TOOLS,
+      {
+        name: 'counterfoil_operation_status',
+        inputSchema: { type: 'object' },
+        annotations: { readOnlyHint: true },
+      },
+    ]);
     const gateway = await start();
     const { message } = await gateway.request('tools/list');
     expect(message.result?.tools?.slice(-2).map(({ name }) => name)).toEqual([
@@ -448,7 +479,7 @@ describe('the helper tool', () => {
     expect(textOf(own)).toBe('did counterfoil_operation_status');
     expect(calls('counterfoil_operation_status')).toHaveLength(1);
     const asked = await gateway.call('erase', { thing: 7 });
-    expect(textOf(asked)).toContain('counterfoil_operation_status_2 {"operation": ');
+    expect(textOf(asked)).toContain('counterfoil_operation_status_2 {"operation":');
     const status = await gateway.call('counterfoil_operation_status_2', { operation: operationOf(asked) });
     expect(textOf(status)).toMatch(/^NOT SENT YET — /);
   });
@@ -488,7 +519,10 @@ describe('a client of the SDK accepts each kind of answer for a tool that declar
     expect(textOf(await call('pay', { amount: 'x' }))).toMatch(/^NOT SENT — arguments do not fit the tool/);
     expect(textOf(await call('pay', { amount: 1 }))).toMatch(/^OUTCOME UNKNOWN — /);
     // An error of the protocol stays one: the SDK tells it as such, with the server's own code.
-    await expect(call('note', { page: 1 })).rejects.toMatchObject({ code: -32_000, message: expect.stringContaining('no') });
+    await expect(call('note', { page: 1 })).rejects.toMatchObject({
+      code: -32_000,
+      message: expect.stringContaining('no'),
+    });
     writeFileSync(join(folder, 'plan.json'), JSON.stringify({ note: { does: 'hold', result: DONE } }));
     const open = call('note', { page: 2, text: 'a' });
     await until(() => calls('note').length === 2, 'the first write of the page');
@@ -496,7 +530,9 @@ describe('a client of the SDK accepts each kind of answer for a tool that declar
     writeFileSync(join(folder, 'release'), '');
     expect(await open).toMatchObject(DONE);
     renameSync(join(data, 'intent.key'), join(data, 'key.away'));
-    expect(textOf(await call('counterfoil_operation_status', { operation: id }))).toMatch(/^ACCEPTED, NOT CHECKED/);
+    expect(textOf(await call('counterfoil_operation_status', { operation: id }))).toMatch(
+      /^ACCEPTED, NOT CHECKED/,
+    );
   });
 });
 

@@ -94,7 +94,13 @@ describe('the client closes its end while a write is out', () => {
     const id = operationOf(await gateway.call('erase', { n: 1 }));
     const ledger = await composeLedger({ data });
     const digest = (await ledger.readings.record(id))?.operation.digest ?? '';
-    await ledger.decideReview({ operation: id, digest, kind: 'approved', by: 'Mara', strength: 'same_account' });
+    await ledger.decideReview({
+      operation: id,
+      digest,
+      kind: 'approved',
+      by: 'Mara',
+      strength: 'same_account',
+    });
     await ledger.close();
     await isOut('erase');
     const exited = gateway.end();

@@ -104,7 +104,13 @@ export interface ToolResult {
   readonly isError?: boolean;
   readonly structuredContent?: unknown;
   readonly tools?: readonly { readonly name: string }[];
-  readonly _meta?: { readonly 'counterfoil/operation'?: { readonly operation: string; readonly stage: string; readonly effect: string } };
+  readonly _meta?: {
+    readonly 'counterfoil/operation'?: {
+      readonly operation: string;
+      readonly stage: string;
+      readonly effect: string;
+    };
+  };
 }
 
 export interface Line {
@@ -131,7 +137,11 @@ export class LineProcess {
   #id = 0;
   readonly #child: ChildProcess;
 
-  constructor(command: string, args: readonly string[], options: { readonly env?: NodeJS.ProcessEnv; readonly uid?: number } = {}) {
+  constructor(
+    command: string,
+    args: readonly string[],
+    options: { readonly env?: NodeJS.ProcessEnv; readonly uid?: number } = {},
+  ) {
     this.#child = spawn(command, args, {
       stdio: ['pipe', 'pipe', 'pipe'],
       env: { ...process.env, ...options.env },
@@ -351,7 +361,11 @@ export function counterfoil(
         ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
       },
       (error, stdout, stderr) =>
-        resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, stdout, stderr }),
+        resolve({
+          code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1,
+          stdout,
+          stderr,
+        }),
     );
   });
 }

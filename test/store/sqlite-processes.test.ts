@@ -96,14 +96,9 @@ test('processes race for claims and one is killed: no claim has two holders, and
 }, 60_000);
 
 describe.skipIf(process.platform === 'win32')('a user who may not write', () => {
-  /** Root may write anywhere, so that the child is nobody where these tests run as root. */
-  const asNobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   const report = (file: string): unknown =>
     JSON.parse(
-      execFileSync(process.execPath, [fixture('open-and-report.mjs'), file], {
-        encoding: 'utf8',
-        ...asNobody,
-      }),
+      execFileSync(process.execPath, [fixture('open-and-report.mjs'), file], { encoding: 'utf8' }),
     );
   const unusable = (file: string, problem: string) => ({
     name: 'StoreFault',
