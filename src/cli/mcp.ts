@@ -1,7 +1,7 @@
 // `counterfoil mcp`: the gateway in front of one MCP server over stdio. Every line on stdout is JSON-RPC.
 
-import { readFileSync } from 'node:fs';
-import { basename, dirname, resolve } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname, isAbsolute, resolve } from 'node:path';
 import { composeStdioGateway } from '../compose.ts';
 import { loadGatewaySetup } from '../contracts/load.ts';
 import { type GatewayConfig, resumeWindowMs } from '../contracts/gateway-config.ts';
@@ -190,7 +190,7 @@ const ENTRIES = new Set(['index', 'main', 'server', 'cli', 'dist', 'build', 'bin
 
 /**
  * A stable name for a server that nobody has named: a word from its command line, and a few digits of all of
- * it, so that two servers that differ only in an argument are two destinations.
+ * it, so that two servers that differ only in an argument, or in the directory that one names, are two destinations.
  */
 function nameOf(command: readonly string[]): string {
   // What is given as NAME=VALUE may be a secret, and names are shown everywhere.
@@ -206,5 +206,11 @@ function nameOf(command: readonly string[]): string {
     .replace(/[^A-Za-z0-9._-]+/g, '-')
     .replace(/^[^A-Za-z0-9]+/, '')
     .slice(0, 48);
-  return `${plain === '' ? 'server' : plain}-${sha256Hex(JSON.stringify(command)).slice(0, 4)}`;
+  const whole = command.map((part) => (isRelativePath(part) ? resolve(part) : part));
+  return `${plain === '' ? 'server' : plain}-${sha256Hex(JSON.stringify(whole)).slice(0, 6)}`;
+}
+
+/** The same relative path is another one in another directory, and so is the server that is given it. */
+function isRelativePath(part: string): boolean {
+  return !part.startsWith('-') && !isAbsolute(part) && existsSync(part);
 }

@@ -225,15 +225,14 @@ export function evolve(operation: Operation | undefined, event: OperationEvent):
   const next = apply(operation, event);
   const stage = stageAfter(event.type, operation?.stage);
   const moved = stage === next.stage ? next : { ...next, stage, since: event.at };
-  return OFTEN_FOLLOWED.has(event.type) ? moved : asserted(moved);
+  return SETTLED_BY_THE_NEXT.has(event.type) ? moved : asserted(moved);
 }
 
 /** After these the pair of columns may be settled only by the next event of the same decision. */
-const OFTEN_FOLLOWED: ReadonlySet<EventType> = new Set([
+const SETTLED_BY_THE_NEXT: ReadonlySet<EventType> = new Set([
   'evidence_recorded',
   'attempt_fenced',
   'denied',
-  'superseded',
 ]);
 
 /** Applies events in their order; the pair of columns is asserted at the end, as a commit shows it. */

@@ -753,9 +753,12 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_
 
 /** Other people's words on one line, with what could not be seen written out. */
 function plain(text: string, room: Room = QUOTE): string {
-  const line = text.replace(/[\p{Zs}\t\r\n]+/gu, ' ').trim();
+  // However long it is, no more is read than could be shown between spaces.
+  const begun = text.slice(0, room.charactersMax * 4);
+  const line = begun.replace(/[\p{Zs}\t\r\n]+/gu, ' ').trim();
   const within = line.split(' ').slice(0, room.wordsMax).join(' ').slice(0, room.charactersMax);
-  const cut = within.length < line.length ? `${within.trimEnd()}…` : within;
+  const isCut = within.length < line.length || begun.length < text.length;
+  const cut = isCut ? `${within.trimEnd()}…` : within;
   return cut.replace(UNSEEN, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }
 

@@ -21,7 +21,7 @@ export type Answer =
   | (AnswerFacts & { readonly kind: 'reply'; readonly reply: Reply })
   /** Done before; the original reply where it was kept whole. */
   | (AnswerFacts & { readonly kind: 'already_exists'; readonly reply?: Reply })
-  /** This caller's own answer was lost, and the record was found by look-up. */
+  /** This caller's own answer was lost and the record found by look-up, or it was too long to be kept whole. */
   | (AnswerFacts & { readonly kind: 'found' })
   /** Everything else: the words for the operation's state, after what the destination said when it closed it. */
   | (AnswerFacts & { readonly kind: 'state'; readonly reply?: Reply })

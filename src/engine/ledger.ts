@@ -224,7 +224,7 @@ export class Ledger {
       return isAnswered && reply !== undefined && isOwn ? { ...answer, reply } : answer;
     }
     const facts = await this.#facts(operation, draft, owner);
-    if (isFirst && isFoundByLookUp(operation)) return { ...facts, kind: 'found' };
+    if (isFirst && (reply === undefined || isFoundByLookUp(operation))) return { ...facts, kind: 'found' };
     return { ...facts, kind: 'already_exists', ...(reply === undefined ? {} : { reply }) };
   }
 

@@ -3,7 +3,14 @@
 
 import type { JsonObject, JsonValue } from '../core/canonical.ts';
 import type { Operation } from '../core/operation.ts';
-import { answerText, foundText, storeDownText, type Surroundings } from '../core/wording.ts';
+import {
+  answerText,
+  foundText,
+  isFoundByLookUp,
+  statusText,
+  storeDownText,
+  type Surroundings,
+} from '../core/wording.ts';
 import type { Reply } from '../destination/port.ts';
 import type { Answer } from '../engine/answers.ts';
 
@@ -52,14 +59,21 @@ async function ownResult(answer: Exclude<Answer, { kind: 'reply' }>, door: Answe
     const said = contentOf(answer.reply);
     return { content: [...said, text(answerText(answer.operation, words))], isError: true, ...meta };
   }
-  const first = text(
-    answer.kind === 'found' ? foundText(answer.operation, words) : answerText(answer.operation, words),
-  );
+  const first = text(firstWords(answer, words));
   const original = answer.kind === 'already_exists' ? resultOf(answer.reply) : undefined;
   const structured = original?.['structuredContent'];
   const content = [first, ...contentOf(answer.kind === 'already_exists' ? answer.reply : undefined)];
   if (!(await door.fits(structured))) return { content, isError: true, ...meta };
   return { content, ...(structured === undefined ? {} : { structuredContent: structured }), ...meta };
+}
+
+function firstWords(
+  { kind, operation }: Exclude<Answer, { kind: 'reply' | 'not_recorded' }>,
+  words: Surroundings,
+): string {
+  if (kind !== 'found') return answerText(operation, words);
+  // Acknowledged, in an answer that was longer than is passed on.
+  return isFoundByLookUp(operation) ? foundText(operation, words) : statusText(operation, words);
 }
 
 export function surroundings(

@@ -3,14 +3,15 @@
 import type { JsonObject, JsonValue } from '../core/canonical.ts';
 import { memberText, scanMembers } from '../core/json-frame.ts';
 import { readStrictJson } from '../core/json-text.ts';
+import { unrepresentableText } from '../core/wording.ts';
 import type { GivenRun } from '../engine/runs.ts';
 
 export interface ToolCall {
   readonly tool: string;
-  /** `reason` where the arguments cannot be represented exactly. */
+  /** `refusal`, in words for the caller, where they cannot be represented exactly. */
   readonly arguments:
     | { readonly ok: true; readonly value: JsonObject }
-    | { readonly ok: false; readonly reason: string };
+    | { readonly ok: false; readonly refusal: string };
   /** The raw `_meta`, passed on as it is. */
   readonly meta: string | undefined;
   /** What its `_meta` says of where it comes from. Only a write needs it: a read passes whatever is there. */
@@ -88,14 +89,15 @@ function unreadable(problem: string): CallReading {
 
 function readArguments(text: string | undefined): ToolCall['arguments'] {
   const read = readStrictJson(text ?? '{}');
-  if (!read.ok)
-    return {
-      ok: false,
-      reason: `${read.reason.message}${read.reason.at === '' ? '' : ` (at ${read.reason.at})`}`,
-    };
+  if (!read.ok) {
+    const { at, message } = read.reason;
+    return { ok: false, refusal: unrepresentableText(`${message}${at === '' ? '' : ` (at ${at})`}`) };
+  }
   const value = asObject(read);
-  return value === undefined ? { ok: false, reason: 'they are not an object.' } : { ok: true, value };
+  return value === undefined ? { ok: false, refusal: NOT_AN_OBJECT } : { ok: true, value };
 }
+
+const NOT_AN_OBJECT = 'NOT SENT — the arguments are not a JSON object. Correct and call again.';
 
 function asObject(read: ReturnType<typeof readStrictJson>): JsonObject | undefined {
   if (!read.ok || typeof read.value !== 'object' || read.value === null || Array.isArray(read.value))

@@ -1,7 +1,10 @@
 // The client's requests that have no answer yet, by their ids: who owes the answer, and whether it is still wanted.
 
+/** What the gateway must know of a request that is the server's to answer. */
+export type Passed = 'handshake' | 'list' | 'plain';
+
 type OpenRequest =
-  | { readonly by: 'server'; readonly id: string; readonly listsTools: boolean }
+  | { readonly by: 'server'; readonly id: string; readonly what: Passed }
   | { readonly by: 'gateway'; readonly takenBack: AbortController };
 
 /**
@@ -37,8 +40,16 @@ export class OpenRequests {
   }
 
   /** The server has to answer it; `id` is the raw text. */
-  pass(key: string, id: string, listsTools: boolean): void {
-    this.#open.set(key, { by: 'server', id, listsTools });
+  pass(key: string, id: string, what: Passed): void {
+    this.#open.set(key, { by: 'server', id, what });
+  }
+
+  /** Whether the server has not answered the client's handshake yet. */
+  get isShakingHands(): boolean {
+    for (const request of this.#open.values()) {
+      if (request.by === 'server' && request.what === 'handshake') return true;
+    }
+    return false;
   }
 
   /** What the gateway owed is answered, or passed on before. */
@@ -55,12 +66,12 @@ export class OpenRequests {
     return true;
   }
 
-  /** The server has answered: what was asked, as far as the gateway must know it. */
-  answered(key: string): 'list' | 'plain' | 'owed_by_gateway' {
+  /** The server has answered: what was asked. */
+  answered(key: string): Passed | 'owed_by_gateway' {
     const request = this.#open.get(key);
     if (request?.by === 'gateway') return 'owed_by_gateway';
     this.#open.delete(key);
-    return request?.listsTools === true ? 'list' : 'plain';
+    return request?.what ?? 'plain';
   }
 
   /** Forgets one that could not be passed on. False when it was answered meanwhile. */

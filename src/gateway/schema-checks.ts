@@ -31,7 +31,7 @@ export class SchemaChecks {
     const validate = this.#kept.get(text);
     if (validate === undefined) return undefined;
     try {
-      if (within(CHECK_MS, () => validate(value)) === true) return undefined;
+      if (within(CHECK_MS, () => validate(value))) return undefined;
     } catch (cause) {
       this.#kept.set(text, undefined);
       this.#tellUnused(what, cause);
@@ -47,7 +47,10 @@ export class SchemaChecks {
       const isDraft7 = typeof schema['$schema'] === 'string' && schema['$schema'].includes('draft-07');
       const { Ajv } = isDraft7 ? await import('ajv') : { Ajv: (await import('ajv/dist/2020.js')).Ajv2020 };
       const ajv = new Ajv({ strict: false, validateFormats: false, allErrors: false, logger: false });
-      return within(COMPILE_MS, () => ajv.compile(schema));
+      const validate = within(COMPILE_MS, () => ajv.compile(schema));
+      // Its promise would be rejected where nobody waits for it.
+      if ('$async' in validate) throw new Error('it says that it is checked asynchronously');
+      return validate;
     } catch (cause) {
       this.#tellUnused(what, cause);
       return undefined;

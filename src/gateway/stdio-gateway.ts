@@ -14,7 +14,7 @@ import type { Ledger } from '../engine/ledger.ts';
 import type { Reached } from '../core/stopping-points.ts';
 import { type AnswerDoor, answerFrame, errorFrame, resultFrame, textResult } from './answer-frame.ts';
 import { readToolCall, type ToolCall } from './call.ts';
-import { OpenRequests, requestKey } from './open-requests.ts';
+import { OpenRequests, type Passed, requestKey } from './open-requests.ts';
 import { SchemaChecks } from './schema-checks.ts';
 import { readStatusQuestion, statusResult } from './status-tool.ts';
 import type { ServerFacts } from './tool-facts.ts';
@@ -43,6 +43,9 @@ const CODE_INVALID_REQUEST = -32600;
 const CODE_PARSE_ERROR = -32700;
 const CODE_INVALID_PARAMS = -32602;
 
+/** Requests of whose answers the gateway takes note. */
+const PASSED: { readonly [method: string]: Passed } = { initialize: 'handshake', 'tools/list': 'list' };
+
 /** One `tools/call` that the gateway has to answer or to pass on. */
 interface OpenCall {
   /** The raw text of its id, and the key that it is open under. */
@@ -62,6 +65,7 @@ export class StdioGateway {
   /** Frames are handled in their order; a write does not hold up what comes behind it. */
   #queue: Promise<void> = Promise.resolve();
   #ended = false;
+  #earlyInitialized: McpFrame | undefined;
 
   constructor(parts: GatewayParts) {
     this.#parts = parts;
@@ -131,12 +135,23 @@ export class StdioGateway {
     ) {
       return;
     }
-    if (head.method === undefined || id === undefined || key === undefined) await this.#pass(frame);
-    else await this.#passRequest(frame, id, key, head.method === 'tools/list');
-    if (head.method === 'notifications/initialized') {
-      this.#parts.server.clientGreeted();
-      void this.#parts.server.connect();
+    if (head.method === 'notifications/initialized') await this.#initialized(frame);
+    else if (head.method === undefined || id === undefined || key === undefined) await this.#pass(frame);
+    else await this.#passRequest(frame, id, key, PASSED[head.method] ?? 'plain');
+  }
+
+  /**
+   * Some clients write it together with `initialize`, as a script does: the server hears of it once it has answered,
+   * so that everybody agrees on when the handshake is complete.
+   */
+  async #initialized(frame: McpFrame): Promise<void> {
+    if (this.#open.isShakingHands) {
+      this.#earlyInitialized = frame;
+      return;
     }
+    await this.#pass(frame);
+    this.#parts.server.clientGreeted();
+    void this.#parts.server.connect();
   }
 
   /** A batch could hide a write among reads, and a line that we cannot read could be one to the server. */
@@ -188,8 +203,8 @@ export class StdioGateway {
   }
 
   /** A request that the server has to answer. */
-  async #passRequest(frame: McpFrame, id: string, key: string, listsTools: boolean): Promise<void> {
-    this.#open.pass(key, id, listsTools);
+  async #passRequest(frame: McpFrame, id: string, key: string, what: Passed): Promise<void> {
+    this.#open.pass(key, id, what);
     const problem = await this.#pass(frame);
     if (problem === undefined || !this.#open.dropPassed(key)) return;
     this.#send(
@@ -239,6 +254,10 @@ export class StdioGateway {
     } else if (asked === 'list' && head.result !== undefined) {
       void this.#showList(id, text.slice(head.result.start, head.result.end));
     } else this.#sendBytes(frame.bytes);
+    const early = this.#earlyInitialized;
+    if (asked !== 'handshake' || early === undefined) return;
+    this.#earlyInitialized = undefined;
+    void this.#initialized(early);
   }
 
   #reportStray(text: string): void {
@@ -282,8 +301,8 @@ export class StdioGateway {
       await this.#status(open, call);
       return;
     }
-    const tool = await this.#listed(call.tool);
-    if (tool === undefined) this.#unlisted(open, call.tool);
+    const { problem, tool } = await this.#listed(call.tool);
+    if (tool === undefined) this.#unlisted(open, call.tool, problem);
     else if (await this.#isRead(call)) await this.#passCall(open);
     else await this.#write(open, call, tool);
   }
@@ -297,14 +316,14 @@ export class StdioGateway {
   }
 
   async #passCall({ frame, id, key, signal }: OpenCall): Promise<void> {
-    if (!signal.aborted) await this.#passRequest(frame, id, key, false);
+    if (!signal.aborted) await this.#passRequest(frame, id, key, 'plain');
   }
 
   async #write(open: OpenCall, call: ToolCall, tool: ListedTool): Promise<void> {
     const { facts, ledger, requester, server } = this.#parts;
     const { origin } = call;
     if (!call.arguments.ok) {
-      this.#answerText(open, unrepresentableText(call.arguments.reason));
+      this.#answerText(open, call.arguments.refusal);
       return;
     }
     if (!origin.ok) {
@@ -352,24 +371,30 @@ export class StdioGateway {
     return facts.for(server.name, tool, args);
   }
 
-  async #listed(tool: string): Promise<ListedTool | undefined> {
+  /** The tool as it is listed now; `problem`: why the server has not listed anything. */
+  async #listed(
+    tool: string,
+  ): Promise<{ readonly tool?: ListedTool | undefined; readonly problem?: string | undefined }> {
     const { server } = this.#parts;
     const known = server.tools.get(tool);
-    if (known !== undefined && server.isConnected()) return known;
+    if (known !== undefined && server.isConnected()) return { tool: known };
     if (known === undefined) server.tools.markStale();
     // Where the server is away, what it listed before is what is known; the write waits for it then.
-    await server.connect();
-    return server.tools.get(tool) ?? known;
+    const connection = await server.connect();
+    return {
+      tool: server.tools.get(tool) ?? known,
+      problem: connection.connected ? undefined : connection.detail,
+    };
   }
 
-  #unlisted(open: OpenCall, tool: string): void {
+  /** Nobody knows what it would do, so that it is not passed on. */
+  #unlisted(open: OpenCall, tool: string, problem: string | undefined): void {
     const { server } = this.#parts;
-    // Nobody knows what it would do, so that it is not passed on.
     this.#answerText(
       open,
       server.tools.isKnown
         ? `NOT SENT — ${server.name} lists no tool ${quoted(tool)}. Nothing was recorded. Correct and call again.`
-        : `NOT SENT — ${server.name} cannot be reached, and its tools are not known yet. Nothing was recorded. Tell the user; it may be called again.`,
+        : `NOT SENT — the tools of ${server.name} are not known yet: ${quoted(problem ?? 'it has listed none')}. Nothing was recorded. Tell the user; it may be called again.`,
     );
   }
 
@@ -423,7 +448,7 @@ export class StdioGateway {
     const { ledger, server, where } = this.#parts;
     const question = call.arguments.ok
       ? readStatusQuestion(call.arguments.value)
-      : { ok: false as const, problem: call.arguments.reason };
+      : { ok: false as const, problem: 'its arguments cannot be read' };
     if (!question.ok) {
       this.#answerText(open, `The question does not fit: ${question.problem}.`);
       return;
@@ -483,7 +508,7 @@ export class StdioGateway {
 
 const LINE_FEED = Buffer.from('\n');
 const STRAY_SHOWN_MAX = 120;
-const QUOTED_MAX = 80;
+const QUOTED_MAX = 160;
 
 function quoted(text: string): string {
   return JSON.stringify(text.slice(0, QUOTED_MAX));
@@ -496,5 +521,8 @@ function describe(cause: unknown): string {
 /** Bytes that are no text were read as U+FFFD: a write would be recorded, and sent, as something else. */
 function inUtf8(call: ToolCall, { bytes, text }: McpFrame): ToolCall {
   if (!text.includes('\uFFFD') || Buffer.from(text, 'utf8').equals(bytes)) return call;
-  return { ...call, arguments: { ok: false, reason: 'They hold bytes that are not UTF-8.' } };
+  return {
+    ...call,
+    arguments: { ok: false, refusal: unrepresentableText('They hold bytes that are not UTF-8.') },
+  };
 }

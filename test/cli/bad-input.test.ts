@@ -301,7 +301,7 @@ describe('a server that is not right', () => {
     );
     const write = await gateway.call('note', { text: 'x' });
     expect(textOf(write)).toMatch(
-      /^NOT SENT — .* cannot be reached, and its tools are not known yet\. Nothing was recorded\./,
+      /^NOT SENT — the tools of nonexistent-\w+ are not known yet: "the MCP server could not be started: .*ENOENT"\. Nothing was recorded\./,
     );
     expect(await gateway.end()).toEqual({ code: 0, signal: null });
     gateway.expectPure();
@@ -368,6 +368,43 @@ describe('a server that is not right', () => {
     const [operation] = await operations();
     expect(operation).toMatchObject({ stage: 'parked', effect: 'unknown' });
     gateway.expectPure();
+  });
+
+  test('one that lists no tools: nobody knows what is a write, so that no call is passed on', async () => {
+    const { gateway: start, calls } = setup(cleanUps);
+    const gateway = start({ flags: ['listless'] });
+    await gateway.initialize();
+    expect(textOf(await gateway.call('look'))).toMatch(
+      /^NOT SENT — the tools of fixture are not known yet: "tools\/list was answered with .*no list today.*"\. Nothing was recorded\. Tell the user; it may be called again\.$/,
+    );
+    expect(calls('look')).toHaveLength(0);
+  });
+
+  test('one that answers a call before it was made: what the ledger knows is told', async () => {
+    const { gateway: start } = setup(cleanUps, { note: { forges: 1_000 } });
+    const gateway = start();
+    await gateway.initialize();
+    gateway.send(
+      '{"jsonrpc":"2.0","id":1000,"method":"tools/call","params":{"name":"note","arguments":{"text":"x"}}}',
+    );
+    const { message } = await gateway.answer(1_000);
+    expect(textOf(message.result ?? {})).toBe('did note');
+    await gateway.says(
+      'The server answered the call 1000, which it was not asked under that id; it was dropped.',
+    );
+    expect(gateway.lines.filter((line) => line.message?.id === 1_000)).toHaveLength(1);
+  });
+
+  test('one whose answer is longer than is kept: the write is told as accepted, and as done before from then on', async () => {
+    const { gateway: start, calls, operations } = setup(cleanUps, { pay: { flood: 17 * 1024 * 1024 } });
+    const gateway = start();
+    await gateway.initialize();
+    const first = textOf(await gateway.call('pay', { amount: 3 }));
+    expect(first).toMatch(/^ACCEPTED, NOT CHECKED \(op_\w+\)\. fixture has it: accepted /);
+    expect(first).not.toContain('ALREADY_EXISTS');
+    expect(textOf(await gateway.call('pay', { amount: 3 }))).toMatch(/^ALREADY_EXISTS — /);
+    expect(calls('pay')).toHaveLength(1);
+    expect(await operations()).toMatchObject([{ stage: 'closed', effect: 'accepted' }]);
   });
 
   test('one whose answer to a write cannot be read: unknown', async () => {
@@ -512,9 +549,9 @@ describe('a message that cannot be meant', () => {
       `{"text":"a","deep":${'['.repeat(5_000)}${']'.repeat(5_000)}}`,
       /lie within each other/,
     ],
-    ['no object', '"text"', /not an object/],
-    ['a list', '[{"text":"a"}]', /not an object/],
-    ['null', 'null', /not an object/],
+    ['no object', '"text"', /^NOT SENT — the arguments are not a JSON object\. Correct and call again\.$/],
+    ['a list', '[{"text":"a"}]', /are not a JSON object/],
+    ['null', 'null', /are not a JSON object/],
     ['broken JSON', '{"text":"a",}', /NOT SENT/],
   ];
   for (const [what, args, sentence] of unrepresentable) {
@@ -529,7 +566,7 @@ describe('a message that cannot be meant', () => {
       const words = message.result === undefined ? (message.error?.message ?? '') : textOf(message.result);
       expect(words).toMatch(sentence);
       if (message.result !== undefined) {
-        expect(words).toMatch(/^NOT SENT — the arguments cannot be represented exactly: /);
+        expect(words).toMatch(/^NOT SENT — the arguments (cannot be represented exactly: |are not )/);
         expect(message.result.isError).toBe(true);
       }
       expect(notes()).toBe(sent);

@@ -289,7 +289,7 @@ function shuffled<T>(list: readonly T[], order: readonly number[]): T[] {
 const closed = (attempts: readonly Attempt[]): readonly Attempt[] =>
   attempts.map((attempt) => ({ ...attempt, open: false }));
 
-const RUNS = { numRuns: 5_000 };
+const RUNS = { numRuns: 3_000 };
 
 describe('for any evidence', () => {
   test('the order in which it arrived does not matter', () => {

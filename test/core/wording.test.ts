@@ -925,7 +925,7 @@ describe("other people's words", () => {
         expect(shown.map(withoutQuotes)).toEqual(ours);
         for (const one of shown) expect(one).not.toMatch(UNSEEN);
       }),
-      { numRuns: 2_000 },
+      { numRuns: 1_000 },
     );
   });
 

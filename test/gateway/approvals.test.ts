@@ -158,7 +158,7 @@ describe('an irreversible write', () => {
       command('approve', id, '--digest', await digest(id), '--by', 'Mara'),
       command('deny', id, '--digest', await digest(id), '--by', 'Luis'),
     ]);
-    expect(decisions.map(({ code }) => code).sort()).toEqual([0, 5]);
+    expect(new Set(decisions.map(({ code }) => code))).toEqual(new Set([0, 5]));
     const closed = await operation(id, 'closed');
     const isApproved = decisions[0]?.code === 0;
     expect(closed.review?.decision?.kind).toBe(isApproved ? 'approved' : 'denied');
@@ -180,7 +180,7 @@ describe('an irreversible write', () => {
     expect(textOf(await gateway.call('counterfoil_operation_status', { operation: id }))).toBe(text);
     const shown = await command('show', id);
     expect(shown.code).toBe(13);
-    expect(shown.stdout).not.toMatch(/[\u001b\u202e\u200b]/);
+    for (const hidden of ['\u001b', '\u202e', '\u200b']) expect(shown.stdout).not.toContain(hidden);
     const late = await command('approve', id, '--digest', await digest(id));
     expect(late.code).toBe(5);
     expect(late.stderr).toContain('was denied by');

@@ -405,8 +405,8 @@ describe('requests that are open', () => {
   test('are owed by the server or by the gateway; only the gateway’s are taken back here', () => {
     const open = new OpenRequests();
     const signal = open.take('1');
-    open.pass('2', '2', true);
-    open.pass('3', '3', false);
+    open.pass('2', '2', 'list');
+    open.pass('3', '3', 'plain');
     expect(open.takeBack('2')).toBe(false);
     expect(open.takeBack('9')).toBe(false);
     expect(open.answered('2')).toBe('list');
@@ -422,7 +422,7 @@ describe('requests that are open', () => {
   test('a call that turned out to be the server’s is not forgotten when the gateway is done with it', () => {
     const open = new OpenRequests();
     const signal = open.take('1');
-    open.pass('1', '1', false);
+    open.pass('1', '1', 'plain');
     open.settle('1', signal);
     expect(open.takeFromServer()).toEqual(['1']);
   });
@@ -479,6 +479,7 @@ describe('schemas of a server', () => {
     ['a pattern that is none', { properties: { a: { type: 'string', pattern: '(' } } }, { a: 'x' }],
     ['more text than is read', { description: 'x'.repeat(300_000) }, {}],
     ['a reference to itself', { $ref: '#' }, {}],
+    ['a wish to be waited for', { $async: true, type: 'object', required: ['a'] }, {}],
     [
       'a pattern that takes for ever',
       { properties: { a: { type: 'string', pattern: '^(a+)+$' } } },
