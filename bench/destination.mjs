@@ -23,7 +23,10 @@ function store(text) {
 }
 
 function answer(response, text, status = 200) {
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+  });
   response.end(text);
 }
 
@@ -58,4 +61,7 @@ const server = createServer((request, response) => {
 // Connections of a pool lie still while another leg runs; they are not to be closed under it.
 server.keepAliveTimeout = 600_000;
 server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }));
-process.on('disconnect', () => process.exit(0));
+process.on('disconnect', () => {
+  server.close();
+  server.closeAllConnections();
+});

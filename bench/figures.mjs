@@ -14,7 +14,11 @@ export function percentile(values, share) {
 /** Median, least and greatest. */
 export function spread(values) {
   if (values.length === 0) return undefined;
-  return { median: rounded(median(values), 3), min: rounded(Math.min(...values), 3), max: rounded(Math.max(...values), 3) };
+  return {
+    median: rounded(median(values), 3),
+    min: rounded(Math.min(...values), 3),
+    max: rounded(Math.max(...values), 3),
+  };
 }
 
 export function rounded(value, digits) {

@@ -20,14 +20,31 @@ const hasStrace = (() => {
 })();
 
 /** One process that runs `operations` operations on a fresh ledger. `fsyncs` is `undefined` without strace. */
-export async function runOperations({ directory, port, operations, concurrency, withReadBack = false, countsFsyncs = false }) {
+export async function runOperations({
+  directory,
+  port,
+  operations,
+  concurrency,
+  withReadBack = false,
+  countsFsyncs = false,
+}) {
   const data = await mkdtemp(join(directory, 'operations-'));
   const counts = join(data, 'strace.txt');
   const script = [OPERATIONS, JSON.stringify({ data, port, operations, concurrency, withReadBack })];
   const isTraced = countsFsyncs && hasStrace;
   // With --seccomp-bpf no other system call is stopped, so that the process runs at nearly its own speed.
   const { stdout } = isTraced
-    ? await run('strace', ['-f', '--seccomp-bpf', '-c', '-e', 'trace=fsync,fdatasync', '-o', counts, process.execPath, ...script])
+    ? await run('strace', [
+        '-f',
+        '--seccomp-bpf',
+        '-c',
+        '-e',
+        'trace=fsync,fdatasync',
+        '-o',
+        counts,
+        process.execPath,
+        ...script,
+      ])
     : await run(process.execPath, script);
   const report = JSON.parse(stdout.trim().split('\n').at(-1));
   const fsyncs = isTraced ? countOf(await readFile(counts, 'utf8')) : undefined;
@@ -37,8 +54,17 @@ export async function runOperations({ directory, port, operations, concurrency, 
 
 /** @returns {Promise<{ perOperation: number, commitsPerOperation: number, source: 'strace' | 'derived' }>} */
 export async function measureFsyncs({ directory, port, operations, concurrency, withReadBack }) {
-  const report = await runOperations({ directory, port, operations, concurrency, withReadBack, countsFsyncs: true });
-  const fsyncs = report.fsyncs ?? (await derivedFsyncs({ directory, port, operations, concurrency, withReadBack, report }));
+  const report = await runOperations({
+    directory,
+    port,
+    operations,
+    concurrency,
+    withReadBack,
+    countsFsyncs: true,
+  });
+  const fsyncs =
+    report.fsyncs ??
+    (await derivedFsyncs({ directory, port, operations, concurrency, withReadBack, report }));
   return {
     perOperation: fsyncs / operations,
     commitsPerOperation: report.commits / operations,
@@ -53,7 +79,13 @@ const FSYNCS_PER_CHECKPOINT = 3;
 
 /** With synchronous=FULL: one fsync for each commit, and those of the checkpoints, by the growth of a short log. */
 async function derivedFsyncs({ directory, port, operations, concurrency, withReadBack, report }) {
-  const few = await runOperations({ directory, port, operations: Math.min(operations, 64), concurrency, withReadBack });
+  const few = await runOperations({
+    directory,
+    port,
+    operations: Math.min(operations, 64),
+    concurrency,
+    withReadBack,
+  });
   const framesPerOperation = few.logBytes / FRAME_BYTES / Math.min(operations, 64);
   const checkpoints = Math.floor((framesPerOperation * operations) / CHECKPOINT_PAGES) + 1;
   return report.commits + checkpoints * FSYNCS_PER_CHECKPOINT;

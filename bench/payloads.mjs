@@ -16,7 +16,9 @@ export function payload(key) {
     due: '2026-12-24',
     priority: 3,
     description:
-      'Change request raised by the cutover agent after approval; bound to the exact reviewed action. '.repeat(2),
+      'Change request raised by the cutover agent after approval; bound to the exact reviewed action. '.repeat(
+        2,
+      ),
     labels: ['infra', 'agent', 'cutover'],
     links: ['CHG-1041', 'TASK-77'],
   };

@@ -47,7 +47,9 @@ export async function openProduct({ data, client, withReadBack = false, driver }
   const file = join(data, 'ledger.sqlite');
   // What `openLedger` makes by itself; made here because only the store counts its commits. It opens when it is
   // first used, after `openLedger` has made the key.
-  const store = new ReopeningStore(() => openSqliteStore({ file, ...(driver === undefined ? {} : { driver }) }));
+  const store = new ReopeningStore(() =>
+    openSqliteStore({ file, ...(driver === undefined ? {} : { driver }) }),
+  );
   const known = facts(withReadBack);
   const ledger = await openLedger({
     data,
@@ -78,7 +80,8 @@ export async function openProduct({ data, client, withReadBack = false, driver }
         run,
       });
       const found = answer.kind === 'reply' ? answer.operation.effect : answer.kind;
-      if (found !== expected) throw new Error(`The operation of ${key} came out as ${found}, not ${expected}.`);
+      if (found !== expected)
+        throw new Error(`The operation of ${key} came out as ${found}, not ${expected}.`);
     },
     close: () => ledger.close(),
   };

@@ -2,11 +2,15 @@
 // that what the machine did meanwhile falls out of them, and only rounds in which other work was quiet count.
 
 import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { percentile, rounded, spread } from './figures.mjs';
 
 /** Rounds in which other processes used more than this many cores are dropped. */
 export const FOREIGN_CORES_MAX = 0.3;
 const WARM_UP_MS = 300;
+/** How long a round waits for other work to pause before it begins all the same. */
+const QUIET_WAIT_MS = 3_000;
+const QUIET_SAMPLE_MS = 250;
 
 /**
  * @param {{
@@ -19,11 +23,20 @@ const WARM_UP_MS = 300;
  *   onRound(round: object): void,
  * }} options `cleanRounds`: go on until there are this many, or until `roundsMax`
  */
-export async function runRounds({ legs, concurrency, cleanRounds, roundsMax, nextKey, destination, onRound }) {
+export async function runRounds({
+  legs,
+  concurrency,
+  cleanRounds,
+  roundsMax,
+  nextKey,
+  destination,
+  onRound,
+}) {
   for (const leg of legs) await closedLoop(leg, { concurrency, ms: WARM_UP_MS, nextKey });
   const rounds = [];
   const isClean = (round) => round.foreignCores === undefined || round.foreignCores <= FOREIGN_CORES_MAX;
   while (rounds.filter(isClean).length < cleanRounds && rounds.length < roundsMax) {
+    await untilQuiet(destination.pid);
     const account = new CpuAccount(destination.pid);
     const measured = {};
     for (const leg of legs) {
@@ -37,7 +50,35 @@ export async function runRounds({ legs, concurrency, cleanRounds, roundsMax, nex
     onRound(round);
   }
   const clean = rounds.filter(isClean);
-  return { run: rounds.length, clean, isExact: rounds.every(({ legs }) => Object.values(legs).every((leg) => leg.isExact)) };
+  return {
+    run: rounds.length,
+    clean,
+    isExact: rounds.every(({ legs }) => Object.values(legs).every((leg) => leg.isExact)),
+  };
+}
+
+/** Brings every leg to where the compiler has seen it often enough: what is measured is a process that runs. */
+export async function warmUp({ legs, operations, nextKey }) {
+  for (const leg of legs) {
+    let left = operations;
+    const caller = async () => {
+      while (left > 0) {
+        left -= 1;
+        await leg.operation(nextKey());
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, caller));
+  }
+}
+
+async function untilQuiet(pid) {
+  const end = performance.now() + QUIET_WAIT_MS;
+  while (performance.now() < end) {
+    const account = new CpuAccount(pid);
+    await delay(QUIET_SAMPLE_MS);
+    const foreign = account.foreignCores();
+    if (foreign === undefined || foreign <= FOREIGN_CORES_MAX) return;
+  }
 }
 
 /** `concurrency` callers, each of which begins its next operation when its last one has ended. */
@@ -114,7 +155,12 @@ const TICK_MS = 10;
 function systemCpuMs() {
   const text = readOptional('/proc/stat');
   if (text === undefined) return undefined;
-  const [user, nice, system, , , irq, softirq, steal] = text.slice(0, text.indexOf('\n')).trim().split(/\s+/).slice(1).map(Number);
+  const [user, nice, system, , , irq, softirq, steal] = text
+    .slice(0, text.indexOf('\n'))
+    .trim()
+    .split(/\s+/)
+    .slice(1)
+    .map(Number);
   return (user + nice + system + irq + softirq + steal) * TICK_MS;
 }
 

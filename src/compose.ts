@@ -246,7 +246,7 @@ export interface StdioGatewayParts {
 export interface RunningGateway {
   /** Whether the store could be opened. */
   readonly isRecording: boolean;
-  /** Resolves when the client has closed its end. */
+  /** Resolves when the client has closed its end and what it had called is answered. */
   serve(): Promise<void>;
   /** Nothing leaves any more; what is out is waited for and recorded. */
   close(): Promise<void>;

@@ -25,7 +25,7 @@ const DIGEST = [
 ] as const;
 const BY = ['--by <name>', 'who decides (this account, when absent)', once] as const;
 const CODES =
-  '\nExit codes: 0 as asked · 1 internal · 2 usage or configuration · 3 not found · 4 not allowed · 5 conflict ·\n10 waiting for approval · 11 accepted, not checked · 12 outcome unknown (never repeat it) · 13 not sent or rejected · 14 stopped';
+  '\nExit codes: 0 as asked · 1 internal · 2 usage or configuration · 3 not found · 4 not allowed · 5 conflict ·\n10 waiting for approval, or to be sent · 11 accepted, not checked · 12 outcome unknown (never repeat it) · 13 not sent or rejected · 14 stopped';
 
 let exitCode: number = EXIT.done;
 

@@ -1,13 +1,13 @@
 // Where the ledger lies: `--data`, else COUNTERFOIL_DATA, else the user's data directory.
 
+import { access } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { composeLedger, LEDGER_FILE } from '../compose.ts';
-import { access } from 'node:fs/promises';
 import type { Ledger } from '../engine/ledger.ts';
 import { StoreFault } from '../store/port.ts';
-import { printable } from './lines.ts';
 import { drillPoint } from './drill-point.ts';
+import { printable } from './lines.ts';
 import { CommandFault, EXIT } from './output.ts';
 
 export function dataDirectory(option: string | undefined): string {

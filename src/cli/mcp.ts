@@ -3,8 +3,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, resolve } from 'node:path';
 import { composeStdioGateway } from '../compose.ts';
-import { loadGatewaySetup } from '../contracts/load.ts';
 import { type GatewayConfig, resumeWindowMs } from '../contracts/gateway-config.ts';
+import { loadGatewaySetup } from '../contracts/load.ts';
 import { formatProblem } from '../contracts/problem.ts';
 import { durationMs } from '../core/contract.ts';
 import { sha256Hex } from '../core/digest.ts';
@@ -62,7 +62,8 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
     settings: settingsOf(config),
     requester: `local:${localAccount()}`,
     run: options.run ?? config?.run,
-    where: 'the terminal of the machine that runs the gateway (counterfoil queue)',
+    // At most three words: what is longer is cut where the model is told of it.
+    where: 'counterfoil queue',
     input: process.stdin,
     output: process.stdout,
     report: reporter(),

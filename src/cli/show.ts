@@ -1,12 +1,12 @@
 // `counterfoil show` and `counterfoil queue`: what is recorded, for people and for scripts.
 
-import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { Operation } from '../core/operation.ts';
+import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import type { HistoryEntry, OperationReading } from '../engine/readings.ts';
-import { CommandFault, EXIT, exitCodeOf, print, printJson, say } from './output.ts';
-import { evidenceLine, historyLine, instant, payloadLines, printable } from './lines.ts';
 import { withLedger } from './data-directory.ts';
+import { evidenceLine, historyLine, instant, payloadLines, printable } from './lines.ts';
+import { CommandFault, EXIT, exitCodeOf, print, printJson, say } from './output.ts';
 
 export interface ShowOptions {
   readonly data?: string;
@@ -147,6 +147,9 @@ const GROUPS: readonly (readonly [string, readonly string[]])[] = [
   ['Goes on by itself', ['ready', 'checking']],
 ];
 
+const CLASS_HINT =
+  '  Approved, the tool is ordinary from then on; or say --class read, irreversible or interactive.';
+
 function queueLines(reading: OperationReading): readonly string[] {
   const { operation } = reading;
   const lines = [
@@ -154,9 +157,11 @@ function queueLines(reading: OperationReading): readonly string[] {
     `  ${sentenceOf(operation, wordsOf(reading))} Since ${instant(operation.since)}.`,
   ];
   if (operation.stage !== 'awaiting_approval') return lines;
+  const isUnclassified = operation.review?.question === 'unclassified';
   return [
     ...lines,
     ...payloadLines(reading.payload.text),
     `  To decide: counterfoil approve ${operation.id} --digest ${operation.digest.slice(0, 12)}   (or: deny … --reason TEXT)`,
+    ...(isUnclassified ? [CLASS_HINT] : []),
   ];
 }

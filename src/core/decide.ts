@@ -135,7 +135,7 @@ export function decide(operation: Operation | undefined, command: Command, at: n
     case 'supersede':
       return supersede(operation, command.by, at);
     case 'see_replays': {
-      const unseen = command.replays.filter((replay) => !operation.replays.includes(replay));
+      const unseen = [...new Set(command.replays)].filter((replay) => !operation.replays.includes(replay));
       if (unseen.length === 0) return { refusal: 'nothing_to_do' };
       return events(...unseen.map((replay): OperationEvent => ({ type: 'replay_seen', at, replay })));
     }

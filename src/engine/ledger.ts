@@ -10,9 +10,9 @@ import { type EngineContext, newId, SALT_BYTES } from './context.ts';
 import { Deliveries } from './deliveries.ts';
 import { type Draft, draftCall, notApplied, type WriteCall } from './draft.ts';
 import { Presence } from './presence.ts';
-import { type Proposed, Proposals } from './proposals.ts';
-import { contentDocument, type OperationRecord, readOperation } from './records.ts';
+import { Proposals, type Proposed } from './proposals.ts';
 import { Readings } from './readings.ts';
+import { contentDocument, type OperationRecord, readOperation } from './records.ts';
 import { Runs } from './runs.ts';
 import { describe, Sender } from './sender.ts';
 import { replyTimeoutMs } from './settings.ts';
@@ -127,7 +127,7 @@ export class Ledger {
       const draft = draftCall(context, call, facts);
       if (call.schemaProblem !== undefined && !facts.checksArguments) {
         const record = await this.#proposals.refuseArguments(draft, call.schemaProblem);
-        return this.#stateAnswer(record.operation, draft, undefined);
+        return await this.#stateAnswer(record.operation, draft, undefined);
       }
       const proposed = await this.#proposals.propose(draft);
       const answer = await this.#answer(draft, proposed);
@@ -196,7 +196,23 @@ export class Ledger {
 
   async #callerLeft(operation: Operation): Promise<void> {
     if (operation.stage === 'closed') return;
-    await takeStep(this.#context, { id: operation.id, command: () => ({ type: 'cancel_by_caller' }) });
+    await this.#orNothing(
+      takeStep(this.#context, { id: operation.id, command: () => ({ type: 'cancel_by_caller' }) }),
+    );
+  }
+
+  /**
+   * The write is recorded, and perhaps sent: a store that fails from here on takes details from its answer, and
+   * never makes it say that nothing was recorded.
+   */
+  async #orNothing<Read>(reading: Promise<Read>): Promise<Read | undefined> {
+    try {
+      return await reading;
+    } catch (cause) {
+      if (!(cause instanceof StoreFault)) throw cause;
+      this.#context.report(`Details of an answer could not be read: ${cause.message}`);
+      return undefined;
+    }
   }
 
   async #finalAnswer(
@@ -215,7 +231,7 @@ export class Ledger {
     // Taken in this turn, before anything is waited for: of many equal callers one is given the reply itself.
     const isGivenHere = isAnswered && isOwn && !isGiven && operation.result !== undefined;
     if (isGivenHere && draft.call.signal?.aborted !== true) this.#given.set(operation.id, record);
-    const reply = record.reply ?? (await this.readings.reply(operation));
+    const reply = record.reply ?? (await this.#orNothing(this.readings.reply(operation)));
     if (isGivenHere && reply !== undefined) {
       return { ...(await this.#facts(operation, draft, owner)), kind: 'reply', reply };
     }
@@ -230,7 +246,7 @@ export class Ledger {
 
   async #alreadyExists(draft: Draft, record: OperationRecord, isOwn: boolean): Promise<Answer> {
     const { operation } = record;
-    const reply = await this.readings.reply(operation);
+    const reply = await this.#orNothing(this.readings.reply(operation));
     const facts = await this.#facts(operation, draft, isOwn ? undefined : operation.requester);
     return { ...facts, kind: 'already_exists', ...(reply === undefined ? {} : { reply }) };
   }
@@ -246,7 +262,9 @@ export class Ledger {
   async #facts(operation: Operation, draft: Draft, otherRun: string | undefined): Promise<AnswerFacts> {
     const isPlain = operation.argumentsDigest === draft.argumentsDigest && operation.stage === 'closed';
     const reading =
-      isPlain && operation.result !== undefined ? undefined : await this.readings.reading(operation);
+      isPlain && operation.result !== undefined
+        ? undefined
+        : await this.#orNothing(this.readings.reading(operation));
     return {
       operation,
       notApplied:
@@ -276,8 +294,8 @@ export class Ledger {
     this.#given.delete(operation);
   }
 
-  /** Waits up to `waitMs` for news of an operation, and reads it. */
-  async status(id: OperationId, waitMs: number): Promise<Operation | undefined> {
+  /** Waits up to `waitMs` for news of an operation, no longer than `signal` lets it, and reads it. */
+  async status(id: OperationId, waitMs: number, signal?: AbortSignal): Promise<Operation | undefined> {
     const record = await this.readings.record(id);
     if (record === undefined) return undefined;
     const { stage, version } = { stage: record.operation.stage, version: record.version };
@@ -286,7 +304,7 @@ export class Ledger {
     if (stage === 'closed' || stage === 'parked' || waitMs <= 0) return record.operation;
     const after = await this.#until(
       { version, operation: record.operation },
-      { waitMs, signal: undefined, isEnough: (operation) => isNews(operation) && !isOnItsWay(operation) },
+      { waitMs, signal, isEnough: (operation) => isNews(operation) && !isOnItsWay(operation) },
     );
     return after.operation;
   }
@@ -404,7 +422,7 @@ export class Ledger {
             stream,
             expectedVersion: record.version,
             events: [{ type: 'revoked', by, at }],
-            state: { ...rule, revokedAt: at } as unknown as Json,
+            state: { ...rule, revokedAt: at },
           },
         ],
       },

@@ -3,7 +3,8 @@
 
 import type { Command } from '../core/decide.ts';
 import { decide, decided } from '../core/decide.ts';
-import { type EqualCall, judgeEqualCall, judgeOtherRun, type Judgement, stepName } from '../core/intent.ts';
+import { sha256Hex } from '../core/digest.ts';
+import { type EqualCall, type Judgement, judgeEqualCall, judgeOtherRun, stepName } from '../core/intent.ts';
 import { lockAfter, lockedBy } from '../core/locks.ts';
 import {
   evolveAll,
@@ -13,8 +14,7 @@ import {
   type Proposal,
   type ReviewQuestion,
 } from '../core/operation.ts';
-import { sha256Hex } from '../core/digest.ts';
-import type { Json, StreamWrite } from '../store/port.ts';
+import type { StreamWrite } from '../store/port.ts';
 import { type EngineContext, newId, SALT_BYTES } from './context.ts';
 import { crossRunKeysOf, type Draft, keysOf, payloadText } from './draft.ts';
 import { digestOf, readPayload } from './payload.ts';
@@ -458,7 +458,7 @@ export class Proposals {
       stream: step.stream,
       expectedVersion: step.version,
       events: [],
-      state: { operation: by } as Json,
+      state: { operation: by },
     };
     const { earlier } = step;
     if (earlier === undefined) return { writes: [pointer], locks: [] };

@@ -1,8 +1,8 @@
 // The way of one operation from *ready* to *closed*: claim and record the attempt, send, record what came
 // back, look up, read back. Read → decide → store → touch the world, each beat in its own line.
 
-import type { ToolFacts } from '../core/contract.ts';
 import { canonicalJson, type JsonObject } from '../core/canonical.ts';
+import type { ToolFacts } from '../core/contract.ts';
 import type { Evidence, Finding } from '../core/evidence.ts';
 import { lockedBy } from '../core/locks.ts';
 import { isUnsettled, type Operation } from '../core/operation.ts';
@@ -46,7 +46,7 @@ export class Sender {
   constructor(context: EngineContext) {
     this.#context = context;
     for (const destination of context.destinations.values()) {
-      destination.onLateReply = (late) => this.#late(destination, late);
+      destination.onLateReply = (late) => void this.#late(destination, late);
     }
   }
 

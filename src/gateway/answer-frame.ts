@@ -7,9 +7,9 @@ import {
   answerText,
   foundText,
   isFoundByLookUp,
+  type Surroundings,
   statusText,
   storeDownText,
-  type Surroundings,
 } from '../core/wording.ts';
 import type { Reply } from '../destination/port.ts';
 import type { Answer } from '../engine/answers.ts';

@@ -89,9 +89,4 @@ export class OpenRequests {
     }
     return ids;
   }
-
-  /** The client is gone: it waits for nothing. */
-  takeBackAll(): void {
-    for (const request of this.#open.values()) if (request.by === 'gateway') request.takenBack.abort();
-  }
 }

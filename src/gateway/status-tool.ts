@@ -1,7 +1,7 @@
 // The one tool that the gateway adds: it tells what became of an operation, and can wait for news.
 
 import type { JsonObject } from '../core/canonical.ts';
-import { statusText, type Surroundings } from '../core/wording.ts';
+import { type Surroundings, statusText } from '../core/wording.ts';
 import type { OperationReading } from '../engine/readings.ts';
 import { contentOf, operationMeta } from './answer-frame.ts';
 

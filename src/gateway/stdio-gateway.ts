@@ -2,38 +2,18 @@
 // writes become operations, and the client is told the truth about them.
 
 import type { Readable, Writable } from 'node:stream';
-import type { JsonObject } from '../core/canonical.ts';
 import { memberText } from '../core/json-frame.ts';
-import type { ToolFacts } from '../core/contract.ts';
-import { misconfiguredText, unrepresentableText } from '../core/wording.ts';
 import { type McpFrame, readMcpFrame } from '../destination/mcp/frame.ts';
 import { LineFraming } from '../destination/mcp/line-framing.ts';
 import type { StdioUpstream } from '../destination/mcp/stdio-upstream.ts';
-import type { Answer } from '../engine/answers.ts';
-import type { Ledger } from '../engine/ledger.ts';
-import type { Reached } from '../core/stopping-points.ts';
-import { type AnswerDoor, answerFrame, errorFrame, resultFrame, textResult } from './answer-frame.ts';
-import { readToolCall, type ToolCall } from './call.ts';
+import { errorFrame, resultFrame } from './answer-frame.ts';
 import { OpenRequests, type Passed, requestKey } from './open-requests.ts';
-import { SchemaChecks } from './schema-checks.ts';
-import { readStatusQuestion, statusResult } from './status-tool.ts';
-import type { ServerFacts } from './tool-facts.ts';
-import { type ListedTool, schemaWithout } from './tool-list.ts';
-import type { GuardedServer } from './upstream.ts';
+import { type CallParts, type OpenCall, ToolCalls } from './tool-calls.ts';
 
-export interface GatewayParts {
-  readonly ledger: Ledger;
+export interface GatewayParts extends CallParts {
   readonly upstream: StdioUpstream;
-  readonly server: GuardedServer;
-  readonly facts: ServerFacts;
-  readonly requester: string;
-  readonly run: string | undefined;
-  /** Where a person can look, in words or as an address. */
-  readonly where: string;
   readonly input: Readable;
   readonly output: Writable;
-  readonly report: (message: string) => void;
-  readonly reached: Reached;
 }
 
 /** Our own error codes: outside the ranges that JSON-RPC and MCP keep for themselves. */
@@ -41,35 +21,31 @@ const CODE_SERVER_AWAY = 7001;
 const CODE_SERVER_ENDED = 7002;
 const CODE_INVALID_REQUEST = -32600;
 const CODE_PARSE_ERROR = -32700;
-const CODE_INVALID_PARAMS = -32602;
 
 /** Requests of whose answers the gateway takes note. */
-const PASSED: { readonly [method: string]: Passed } = { initialize: 'handshake', 'tools/list': 'list' };
-
-/** One `tools/call` that the gateway has to answer or to pass on. */
-interface OpenCall {
-  /** The raw text of its id, and the key that it is open under. */
-  readonly id: string;
-  readonly key: string;
-  readonly frame: McpFrame;
-  /** Aborted when the client takes the call back or is gone. */
-  readonly signal: AbortSignal;
-  /** Set before anything is recorded for it: from then on a fault leaves open what has happened. */
-  isProposed: boolean;
-}
+const PASSED: ReadonlyMap<string, Passed> = new Map([
+  ['initialize', 'handshake'],
+  ['tools/list', 'list'],
+]);
 
 export class StdioGateway {
   readonly #parts: GatewayParts;
-  readonly #schemas: SchemaChecks;
+  readonly #toolCalls: ToolCalls;
   readonly #open = new OpenRequests();
   /** Frames are handled in their order; a write does not hold up what comes behind it. */
   #queue: Promise<void> = Promise.resolve();
-  #ended = false;
+  readonly #calls = new Set<Promise<void>>();
+  /** Aborted once the client has closed its end. */
+  readonly #ended = new AbortController();
   #earlyInitialized: McpFrame | undefined;
 
   constructor(parts: GatewayParts) {
     this.#parts = parts;
-    this.#schemas = new SchemaChecks(parts.report);
+    this.#toolCalls = new ToolCalls(parts, {
+      pass: ({ frame, id, key }) => this.#passRequest(frame, id, key, 'plain'),
+      send: (frame, written) => this.#send(frame, written),
+      ended: this.#ended.signal,
+    });
     parts.upstream.onFrame = (frame) => this.#fromServer(frame);
     parts.upstream.onExit = (exit) => this.#serverEnded(exit.detail);
     parts.upstream.onGarbage = (line, count) => {
@@ -77,11 +53,18 @@ export class StdioGateway {
     };
   }
 
-  /** Serves until the client closes its end. */
+  /**
+   * Serves until the client has closed its end and every call that it had made is answered: a closed end ends the
+   * wait for news, not the work (D10).
+   */
   async serve(): Promise<void> {
     const { input } = this.#parts;
     const framing = new LineFraming({
-      onFrame: (bytes) => this.#enqueue(Buffer.from(bytes)),
+      // Copied at once: the bytes may be a view of a chunk that is used again.
+      onFrame: (bytes) => {
+        const frame = readMcpFrame(Buffer.from(bytes));
+        this.#inTurn(() => this.#fromClient(frame));
+      },
       onUnreadable: () =>
         this.#send(errorFrame('null', CODE_PARSE_ERROR, 'The message is longer than this gateway reads.')),
     });
@@ -90,16 +73,14 @@ export class StdioGateway {
       await this.#queue;
     }
     await this.#queue;
-    this.#ended = true;
-    this.#open.takeBackAll();
+    this.#ended.abort();
+    await Promise.allSettled([...this.#calls]);
   }
 
-  #enqueue(bytes: Buffer): void {
-    this.#queue = this.#queue
-      .then(() => this.#fromClient(readMcpFrame(bytes)))
-      .catch((cause: unknown) => {
-        this.#parts.report(`A message of the client could not be handled: ${String(cause)}`);
-      });
+  #inTurn(work: () => Promise<void>): void {
+    this.#queue = this.#queue.then(work).catch((cause: unknown) => {
+      this.#parts.report(`A message of the client could not be handled: ${String(cause)}`);
+    });
   }
 
   // ── From the client ──────────────────────────────────────────────────────────────────────────────────────
@@ -137,7 +118,7 @@ export class StdioGateway {
     }
     if (head.method === 'notifications/initialized') await this.#initialized(frame);
     else if (head.method === undefined || id === undefined || key === undefined) await this.#pass(frame);
-    else await this.#passRequest(frame, id, key, PASSED[head.method] ?? 'plain');
+    else await this.#passRequest(frame, id, key, PASSED.get(head.method) ?? 'plain');
   }
 
   /**
@@ -197,9 +178,11 @@ export class StdioGateway {
     // Open from here on, so that a cancel which comes before anything is decided is not lost.
     const call: OpenCall = { id, key, frame, signal: this.#open.take(key), isProposed: false };
     // Not awaited: many calls are open at once.
-    void this.#call(call)
-      .catch((cause: unknown) => this.#callFault(call, cause))
-      .finally(() => this.#open.settle(key, call.signal));
+    const work: Promise<void> = this.#toolCalls.call(call).finally(() => {
+      this.#open.settle(key, call.signal);
+      this.#calls.delete(work);
+    });
+    this.#calls.add(work);
   }
 
   /** A request that the server has to answer. */
@@ -252,12 +235,16 @@ export class StdioGateway {
         `The server answered the call ${id}, which it was not asked under that id; it was dropped.`,
       );
     } else if (asked === 'list' && head.result !== undefined) {
-      void this.#showList(id, text.slice(head.result.start, head.result.end));
+      this.#showList(id, text.slice(head.result.start, head.result.end));
     } else this.#sendBytes(frame.bytes);
+    if (asked === 'handshake') this.#handshakeAnswered();
+  }
+
+  #handshakeAnswered(): void {
     const early = this.#earlyInitialized;
-    if (asked !== 'handshake' || early === undefined) return;
     this.#earlyInitialized = undefined;
-    void this.#initialized(early);
+    if (early === undefined) return;
+    this.#inTurn(() => this.#initialized(early));
   }
 
   #reportStray(text: string): void {
@@ -266,233 +253,27 @@ export class StdioGateway {
     );
   }
 
-  async #showList(id: string, result: string): Promise<void> {
-    const { facts, server } = this.#parts;
-    // Which arguments are ours depends on the binding, and that on the list: it is read first.
-    await server.connect();
-    this.#send(
-      resultFrame(
-        id,
-        server.tools.shown(result, (tool) => facts.stampOf(tool)),
-      ),
-    );
+  /** Which arguments are ours depends on the binding, and that on the list: it is read first. */
+  #showList(id: string, result: string): void {
+    const { facts, report, server } = this.#parts;
+    const shown = server.connect().then(() => server.tools.shown(result, (tool) => facts.stampOf(tool)));
+    const unchanged = (cause: unknown): string => {
+      report(`The list of tools is shown as it came: ${String(cause)}`);
+      return result;
+    };
+    void shown.catch(unchanged).then((list) => this.#send(resultFrame(id, list)));
   }
 
   #serverEnded(detail: string): void {
     this.#parts.server.tools.markStale();
-    if (this.#ended) return;
+    this.#earlyInitialized = undefined;
+    if (this.#ended.signal.aborted) return;
     this.#parts.report(`The server ended: ${detail}. It is started again when it is needed.`);
     const message = `The MCP server behind this gateway ended before it answered: ${detail}.`;
     for (const id of this.#open.takeFromServer()) this.#send(errorFrame(id, CODE_SERVER_ENDED, message));
   }
 
-  // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────
-
-  async #call(open: OpenCall): Promise<void> {
-    const { run, server } = this.#parts;
-    const { head, text } = open.frame;
-    const reading = readToolCall(head?.params && text.slice(head.params.start, head.params.end), run);
-    if (!reading.ok) {
-      this.#answerError(open, `The call cannot be read: ${reading.problem}.`);
-      return;
-    }
-    const call = inUtf8(reading.call, open.frame);
-    if (call.tool === server.tools.helperName) {
-      await this.#status(open, call);
-      return;
-    }
-    const { problem, tool } = await this.#listed(call.tool);
-    if (tool === undefined) this.#unlisted(open, call.tool, problem);
-    else if (await this.#isRead(call)) await this.#passCall(open);
-    else await this.#write(open, call, tool);
-  }
-
-  /** Whether the call is known to change nothing: then it is the server's, whatever is in it. */
-  async #isRead(call: ToolCall): Promise<boolean> {
-    const { facts } = this.#parts;
-    if (!call.arguments.ok) return facts.isRead(call.tool);
-    const known = await this.#factsOf(call.tool, call.arguments.value);
-    return known === undefined ? facts.isRead(call.tool) : known.class === 'read';
-  }
-
-  async #passCall({ frame, id, key, signal }: OpenCall): Promise<void> {
-    if (!signal.aborted) await this.#passRequest(frame, id, key, 'plain');
-  }
-
-  async #write(open: OpenCall, call: ToolCall, tool: ListedTool): Promise<void> {
-    const { facts, ledger, requester, server } = this.#parts;
-    const { origin } = call;
-    if (!call.arguments.ok) {
-      this.#answerText(open, call.arguments.refusal);
-      return;
-    }
-    if (!origin.ok) {
-      this.#answerError(open, `The call cannot be read: ${origin.problem}.`);
-      return;
-    }
-    const args = call.arguments.value;
-    const obstacle = facts.obstacle(call.tool, args);
-    if (obstacle !== undefined) {
-      this.#answerText(open, misconfiguredText(call.tool, obstacle));
-      return;
-    }
-    const stamp = facts.for(server.name, call.tool, args)?.stamp?.argument;
-    const problem = await this.#schemaProblem(tool, args, stamp);
-    // Taken back before anything was recorded: it never was.
-    if (open.signal.aborted) return;
-    open.isProposed = true;
-    const answer = await ledger.write({
-      destination: server.name,
-      tool: call.tool,
-      arguments: args,
-      requester,
-      toolDigest: tool.digest,
-      replays: origin.replays,
-      signal: open.signal,
-      delivery: 'told',
-      ...(origin.run === undefined ? {} : { run: origin.run }),
-      ...(call.meta === undefined ? {} : { meta: call.meta }),
-      ...(problem === undefined ? {} : { schemaProblem: problem }),
-    });
-    await this.#answer(open, answer, tool);
-  }
-
-  /** Facts as they are now: a class that an owner confirmed a moment ago counts, one that was revoked does not. */
-  async #factsOf(tool: string, args: JsonObject): Promise<ToolFacts | undefined> {
-    const { facts, ledger, server } = this.#parts;
-    const known = facts.for(server.name, tool, args);
-    if (known?.classSource !== 'nobody' && known?.classSource !== 'owner') return known;
-    try {
-      facts.confirm(await ledger.rules());
-    } catch {
-      // The store is down: the write will be answered so. What was confirmed before is not to be relied on.
-      facts.confirm([]);
-    }
-    return facts.for(server.name, tool, args);
-  }
-
-  /** The tool as it is listed now; `problem`: why the server has not listed anything. */
-  async #listed(
-    tool: string,
-  ): Promise<{ readonly tool?: ListedTool | undefined; readonly problem?: string | undefined }> {
-    const { server } = this.#parts;
-    const known = server.tools.get(tool);
-    if (known !== undefined && server.isConnected()) return { tool: known };
-    if (known === undefined) server.tools.markStale();
-    // Where the server is away, what it listed before is what is known; the write waits for it then.
-    const connection = await server.connect();
-    return {
-      tool: server.tools.get(tool) ?? known,
-      problem: connection.connected ? undefined : connection.detail,
-    };
-  }
-
-  /** Nobody knows what it would do, so that it is not passed on. */
-  #unlisted(open: OpenCall, tool: string, problem: string | undefined): void {
-    const { server } = this.#parts;
-    this.#answerText(
-      open,
-      server.tools.isKnown
-        ? `NOT SENT — ${server.name} lists no tool ${quoted(tool)}. Nothing was recorded. Correct and call again.`
-        : `NOT SENT — the tools of ${server.name} are not known yet: ${quoted(problem ?? 'it has listed none')}. Nothing was recorded. Tell the user; it may be called again.`,
-    );
-  }
-
-  async #schemaProblem(
-    tool: ListedTool,
-    args: JsonObject,
-    stamp: string | undefined,
-  ): Promise<string | undefined> {
-    if (tool.inputSchema === undefined) return undefined;
-    const schema = stamp === undefined ? tool.inputSchema : schemaWithout(tool.inputSchema, stamp);
-    const given =
-      stamp === undefined
-        ? args
-        : Object.fromEntries(Object.entries(args).filter(([name]) => name !== stamp));
-    return this.#schemas.problem(schema, given, `the tool ${tool.name}`);
-  }
-
-  async #answer(open: OpenCall, answer: Answer, tool: ListedTool): Promise<void> {
-    const { ledger, reached } = this.#parts;
-    const frame = await answerFrame(open.id, answer, this.#door(tool));
-    reached('before_answer');
-    const operation = answer.kind === 'not_recorded' ? undefined : answer.operation;
-    if (open.signal.aborted || this.#ended) {
-      if (operation !== undefined) ledger.undelivered(operation.id);
-      return;
-    }
-    this.#send(frame, (isWritten) => {
-      if (operation === undefined) return;
-      if (!isWritten) ledger.undelivered(operation.id);
-      else if (operation.stage === 'closed') ledger.delivered(operation.id);
-    });
-    reached('answered');
-  }
-
-  #door(tool: ListedTool): AnswerDoor {
-    return {
-      helperTool: this.#parts.server.tools.helperName,
-      where: this.#parts.where,
-      fits: async (structured) => {
-        if (tool.outputSchema === undefined) return true;
-        if (structured === undefined) return false;
-        return (
-          (await this.#schemas.problem(tool.outputSchema, structured, `the results of ${tool.name}`)) ===
-          undefined
-        );
-      },
-    };
-  }
-
-  async #status(open: OpenCall, call: ToolCall): Promise<void> {
-    const { ledger, server, where } = this.#parts;
-    const question = call.arguments.ok
-      ? readStatusQuestion(call.arguments.value)
-      : { ok: false as const, problem: 'its arguments cannot be read' };
-    if (!question.ok) {
-      this.#answerText(open, `The question does not fit: ${question.problem}.`);
-      return;
-    }
-    let result: string | undefined;
-    try {
-      const operation = await ledger.status(question.operation, question.waitMs);
-      const reading = operation && (await ledger.readings.reading(operation));
-      result = reading && statusResult(reading, { helperTool: server.tools.helperName, where });
-    } catch (cause) {
-      this.#parts.report(`An operation could not be read: ${describe(cause)}`);
-      this.#answerText(
-        open,
-        'The ledger cannot be read now. What is recorded stays recorded; ask again later.',
-      );
-      return;
-    }
-    if (result === undefined) {
-      this.#answerText(
-        open,
-        `No operation ${quoted(question.operation)} is recorded here: it never reached this ledger.`,
-      );
-    } else this.#send(resultFrame(open.id, result));
-  }
-
-  #callFault(open: OpenCall, cause: unknown): void {
-    this.#parts.report(`A call ended in a fault of the gateway: ${describe(cause)}`);
-    this.#answerText(
-      open,
-      open.isProposed
-        ? 'OUTCOME UNKNOWN — the gateway met a fault of its own. Do not repeat this and do not do it another way. Tell the user.'
-        : 'NOT RECORDED, NOT SENT — the gateway met a fault of its own before that. Do not do it another way. Tell the user.',
-    );
-  }
-
   // ── To the client ────────────────────────────────────────────────────────────────────────────────────────
-
-  #answerText(open: OpenCall, words: string): void {
-    if (!open.signal.aborted) this.#send(resultFrame(open.id, textResult(words, true)));
-  }
-
-  #answerError(open: OpenCall, message: string): void {
-    if (!open.signal.aborted) this.#send(errorFrame(open.id, CODE_INVALID_PARAMS, message));
-  }
 
   /** @param written told whether the operating system has taken it */
   #send(frame: string, written: (isWritten: boolean) => void = () => {}): void {
@@ -508,21 +289,3 @@ export class StdioGateway {
 
 const LINE_FEED = Buffer.from('\n');
 const STRAY_SHOWN_MAX = 120;
-const QUOTED_MAX = 160;
-
-function quoted(text: string): string {
-  return JSON.stringify(text.slice(0, QUOTED_MAX));
-}
-
-function describe(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
-}
-
-/** Bytes that are no text were read as U+FFFD: a write would be recorded, and sent, as something else. */
-function inUtf8(call: ToolCall, { bytes, text }: McpFrame): ToolCall {
-  if (!text.includes('\uFFFD') || Buffer.from(text, 'utf8').equals(bytes)) return call;
-  return {
-    ...call,
-    arguments: { ok: false, refusal: unrepresentableText('They hold bytes that are not UTF-8.') },
-  };
-}

@@ -3,8 +3,8 @@
 
 import { type Binding, isForServer } from '../contracts/binding.ts';
 import { findShippedFacts } from '../contracts/catalogue.ts';
-import { checkToolArguments } from '../contracts/check-tool.ts';
 import { checkTogether, type Loaded } from '../contracts/check-together.ts';
+import { checkToolArguments } from '../contracts/check-tool.ts';
 import { compileToolFacts, dependsOnArguments } from '../contracts/compile.ts';
 import type { GatewayConfig } from '../contracts/gateway-config.ts';
 import { formatProblem } from '../contracts/problem.ts';
@@ -108,8 +108,15 @@ export class ServerFacts {
     return this.for(this.#destination, tool, {})?.class === 'read';
   }
 
-  /** The argument of a tool that is ours to fill, whatever else it is called with. */
+  /** The argument of a tool that is ours to fill, in whichever of its calls (I13: no model sees it). */
   stampOf(tool: string): string | undefined {
-    return this.for(this.#destination, tool, {})?.stamp?.argument;
+    const conditions = (this.#binding?.tools ?? []).flatMap((row) =>
+      row.tool === tool && row.when !== undefined ? [row.when] : [],
+    );
+    for (const args of [{}, ...conditions]) {
+      const stamp = this.for(this.#destination, tool, args)?.stamp?.argument;
+      if (stamp !== undefined) return stamp;
+    }
+    return undefined;
   }
 }

@@ -1,10 +1,10 @@
 // The tools that the server lists: what each takes and gives, by what digest a confirmed class is kept, and the
 // list as the client is shown it (our references left out, one helper tool added).
 
+import { toolDigest } from '../contracts/compile.ts';
 import type { JsonObject, JsonValue } from '../core/canonical.ts';
 import { scanMembers } from '../core/json-frame.ts';
-import { toolDigest } from '../contracts/compile.ts';
-import { helperToolText, HELPER_TOOL_NAME } from './status-tool.ts';
+import { HELPER_TOOL_NAME, helperToolText } from './status-tool.ts';
 
 export interface ListedTool {
   readonly name: string;

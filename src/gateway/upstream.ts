@@ -1,6 +1,7 @@
 // The MCP server behind the gateway as the engine sees it: connected only once its tools are known, and never
 // started ahead of a client that is about to greet it.
 
+import type { StdioUpstream } from '../destination/mcp/stdio-upstream.ts';
 import type {
   AskReport,
   AskRequest,
@@ -10,7 +11,6 @@ import type {
   SendReport,
   SendRequest,
 } from '../destination/port.ts';
-import type { StdioUpstream } from '../destination/mcp/stdio-upstream.ts';
 import type { ServerFacts, ServerIdentity } from './tool-facts.ts';
 import { ToolList } from './tool-list.ts';
 

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { type Decision, decide } from '../../src/core/decide.ts';
+import { type Decision, decide, decided } from '../../src/core/decide.ts';
 import type { OperationEvent } from '../../src/core/operation.ts';
+import { DEFAULT_BOUNDS } from '../../src/core/repeatability.ts';
 import {
   ABSENT,
   ACCEPTED,
   CANNOT_TELL,
   contractOf,
   ERROR,
+  evidenceOf,
   factsOf,
   factsWithLookup,
   HOUR_MS,
@@ -115,6 +117,8 @@ describe('start_attempt', () => {
     expect(ready.start({ lockedBy: 'op_9K1' }).refusal).toBe('nothing_to_do');
     expect(types(ready.start({ lockedBy: 'op_9K2' }))).toEqual(['waiting']);
     expect(ready.state).toBe('ready not_sent');
+    ready.start();
+    expect(ready.operation.why).toBeUndefined();
   });
 
   test('an expired approval is held, and a person is asked again over the present facts', () => {
@@ -250,10 +254,27 @@ describe('record_evidence', () => {
   test('a person who closed contradicting evidence is not asked again for each further piece', () => {
     const diverged = setupLost();
     diverged.learn({ kind: 'lookup', found: 'several', count: 2 });
+    expect(types(diverged.learn(INCONCLUSIVE))).toEqual(['evidence_recorded']);
     diverged.giveUp();
     expect(diverged.state).toBe('closed diverged');
-    diverged.learn(INCONCLUSIVE);
+    expect(types(diverged.learn(INCONCLUSIVE))).toEqual(['evidence_recorded']);
     expect(diverged.state).toBe('closed diverged');
+  });
+
+  test('what the destination gave is kept beside it: the result, the record, and later its version', () => {
+    const kept = setup({ facts: READ_BACK_FACTS });
+    kept.start();
+    const evidence = evidenceOf(ACCEPTED, 'att_1');
+    const known = { type: 'record_evidence', facts: READ_BACK_FACTS, bounds: DEFAULT_BOUNDS } as const;
+    kept.run({ ...known, evidence, closes: 'att_1', result: 'sha256:result', record: { id: '1042' } });
+    expect(kept.operation).toMatchObject({ result: 'sha256:result', record: { id: '1042' } });
+    kept.run({ ...known, evidence: evidenceOf(MATCHES, 'att_1'), record: { version: '7' } });
+    expect(kept.operation).toMatchObject({ result: 'sha256:result', record: { id: '1042', version: '7' } });
+    const plain = setup();
+    plain.start();
+    plain.comesBack(ACCEPTED);
+    expect(Object.keys(plain.operation)).not.toContain('result');
+    expect(Object.keys(plain.operation)).not.toContain('record');
   });
 
   test('what a parked operation turns out to be changes what the person is asked', () => {
@@ -397,6 +418,7 @@ describe('decide_review (I15)', () => {
     const approved = setup({ facts: IRREVERSIBLE });
     expect(types(approved.decides('approved'))).toEqual(['approved']);
     expect(approved.state).toBe('ready not_sent');
+    expect(approved.operation.why).toBeUndefined();
     expect(approved.decides('denied').refusal).toBe('already_decided');
     expect(approved.state).toBe('ready not_sent');
     const denied = setup({ facts: IRREVERSIBLE });
@@ -412,6 +434,9 @@ describe('decide_review (I15)', () => {
     expect(asked.decides('approved', { review: 'rev_2' }).refusal).toBe('no_open_review');
     asked.pass(8 * HOUR_MS);
     expect(decide(asked.operation, { type: 'lapse_review' }, asked.now).refusal).toBe('nothing_to_do');
+    const inTime = setup({ facts: IRREVERSIBLE });
+    inTime.pass(8 * HOUR_MS);
+    expect(types(inTime.decides('approved'))).toEqual(['approved']);
     asked.pass(1);
     expect(asked.decides('approved').refusal).toBe('review_expired');
     expect(asked.state).toBe('awaiting_approval not_sent');
@@ -782,6 +807,15 @@ describe('deliver and see_replays', () => {
     for (let call = 1; call < 12; call += 1) ready.run({ type: 'see_replays', replays: [`call-${call}`] });
     expect(ready.operation.replays).toHaveLength(8);
     expect(ready.operation.replays.at(-1)).toBe('call-11');
+  });
+});
+
+describe('the state that a decision leads to', () => {
+  test('is told for events, and for a refusal there is none', () => {
+    const { operation } = setup();
+    const started = decide(operation, { type: 'see_replays', replays: ['call-1', 'call-1'] }, T0);
+    expect(decided(operation, started)?.replays).toEqual(['call-1']);
+    expect(decided(operation, { refusal: 'nothing_to_do' })).toBeUndefined();
   });
 });
 

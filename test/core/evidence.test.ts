@@ -113,6 +113,7 @@ describe('contradictions are diverged', () => {
     ['a proof that nothing left and an acknowledgement', { 1: [NOT_LEFT, ACCEPTED] }],
     ['a proof that nothing left and an answer that it is worked on', { 1: [NOT_LEFT, IN_PROGRESS] }],
     ['a proof that nothing left and an error in answer', { 1: [NOT_LEFT, ERROR] }],
+    ['the same of one attempt among several', { 1: [LOST], 2: [NOT_LEFT, ERROR], 3: [LOST] }],
     ['two presences', { 1: [ACCEPTED], 2: [ACCEPTED] }],
     ['two presences, one by callback', { 1: [NOTICE_ACCEPTED], 2: [ACCEPTED] }],
     ['found before the second attempt, which is acknowledged too', { 1: [PRESENT], 2: [ACCEPTED] }],
@@ -226,6 +227,20 @@ describe('late evidence moves the operation (D4)', () => {
     lost.learn(NOT_LEFT);
     expect(lost.state).toBe('closed not_sent');
     expect(lost.operation.resolution?.contradicted).toBe(true);
+  });
+
+  test('"it did not happen" is contradicted by a verified write, and by two records', () => {
+    const verified = setupLost();
+    verified.states('stated_not_happened');
+    verified.learn(MATCHES);
+    verified.learn(PRESENT);
+    expect(verified.state).toBe('closed verified');
+    expect(verified.operation.resolution?.contradicted).toBe(true);
+    const several = setupLost();
+    several.states('stated_not_happened');
+    several.learn(TWO_FOUND);
+    expect(several.state).toBe('parked diverged');
+    expect(several.operation.resolution?.contradicted).toBe(true);
   });
 
   test('a statement that the evidence bears out is not flagged', () => {

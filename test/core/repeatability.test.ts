@@ -310,6 +310,14 @@ describe('step 1: look-ups first', () => {
       expect(inWords(at(0))).toBe('look_up');
       expect(inWords(at(DEFAULT_BOUNDS.lookUpElapsedMaxMs))).toBe('look_up');
       expect(inWords(at(DEFAULT_BOUNDS.lookUpElapsedMaxMs + 1))).toBe('park lookups_exhausted');
+      // A look-up that can prove no absence may still find the record, once it answers.
+      const weak = factsWithLookup({ proves: { present: 'applied', absent: 'nothing' } });
+      const late = setup({ facts: weak });
+      late.start();
+      late.comesBack(LOST);
+      late.pass(COUNTS_FROM - T0);
+      late.learn(INCONCLUSIVE);
+      expect(late.state).toBe('checking unknown');
     });
 
     test('ends at that instant where absence can prove nothing', () => {

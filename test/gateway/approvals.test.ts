@@ -7,8 +7,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { composeLedger, composeStdioGateway } from '../../src/compose.ts';
 import { systemEnvironment } from '../../src/engine/environment.ts';
 import {
-  callsOf,
   CleanUps,
+  callsOf,
   counterfoil,
   gatewayArguments,
   INITIALIZE,
@@ -17,8 +17,8 @@ import {
   operationOf,
   operationsIn,
   startGateway,
-  textOf,
   type ToolResult,
+  textOf,
   toolsServer,
   until,
   untilAsync,
@@ -103,6 +103,7 @@ describe('an irreversible write', () => {
       /^NOT SENT YET — waiting for a person's approval \(op_\w+\)\. erase on fixture\. Nothing has reached fixture\./,
     );
     expect(textOf(asked).split(' ').length).toBeLessThanOrEqual(90);
+    expect(textOf(asked)).toMatch(/until when \(\d\d:\d\d UTC\) and where \(counterfoil queue\)/);
     expect(textOf(asked)).not.toContain('approve');
     // The same call again is the same operation.
     expect(operationOf(await gateway.call('erase', { thing: 7 }))).toBe(id);
@@ -278,6 +279,9 @@ describe('a tool that nobody has classified', () => {
     const first = await gateway.call('puzzle', { n: 1 });
     const id = operationOf(first);
     expect(textOf(first)).toMatch(/^NOT SENT YET — waiting for a person's approval/);
+    expect((await command('queue')).stdout).toContain(
+      'Approved, the tool is ordinary from then on; or say --class read, irreversible or interactive.',
+    );
     const shown = await command('show', id);
     expect(shown.stdout).toContain(
       'Nobody has said yet what kind of write this tool makes. A person must decide once.',

@@ -9,17 +9,19 @@ import { composeLedger } from '../../src/compose.ts';
 import type { ToolFacts } from '../../src/core/contract.ts';
 import type { Destination, SendReport } from '../../src/destination/port.ts';
 import {
+  CleanUps,
   callsOf,
   childrenOf,
-  CleanUps,
   FILESYSTEM_SERVER,
   gatewayArguments,
+  INITIALIZE,
   isRunning,
-  type LineProcess,
+  LineProcess,
   logOf,
   operationOf,
   operationsIn,
   startGateway,
+  type ToolResult,
   textOf,
   toolsServer,
   until,
@@ -30,6 +32,7 @@ const CLIENT = fileURLToPath(new URL('./fixtures/client.mjs', import.meta.url));
 const TOOLS = [
   { name: 'note', inputSchema: { type: 'object' } },
   { name: 'erase', inputSchema: { type: 'object' } },
+  { name: 'look', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } },
 ];
 const CONFIG = `
 destination: fixture
@@ -47,6 +50,12 @@ function setup(plan: object = { does: 'hold' }, ...flags: readonly string[]) {
   writeFileSync(join(folder, 'tools.json'), JSON.stringify(TOOLS));
   writeFileSync(join(folder, 'plan.json'), JSON.stringify({ note: plan, erase: plan }));
   const options = { data, server: toolsServer(folder, ...flags), config: CONFIG };
+  const servers = (): readonly number[] =>
+    logOf(folder).flatMap(({ event, pid }) => (event === 'started' && pid !== undefined ? [pid] : []));
+  // What a gateway leaves behind must not outlive the test that has found it.
+  cleanUps.add(() => {
+    for (const pid of servers()) if (isRunning(pid)) process.kill(pid, 'SIGKILL');
+  });
   return {
     folder,
     data,
@@ -61,8 +70,7 @@ function setup(plan: object = { does: 'hold' }, ...flags: readonly string[]) {
     release: () => writeFileSync(join(folder, 'release'), ''),
     operations: () => operationsIn(data),
     /** The ids of every server process that was started here. */
-    servers: () =>
-      logOf(folder).flatMap(({ event, pid }) => (event === 'started' && pid !== undefined ? [pid] : [])),
+    servers,
   };
 }
 
@@ -88,6 +96,59 @@ describe('the client closes its end while a write is out', () => {
     expect(textOf(await next.call('note', { n: 1 }))).toBe('did note');
     expect(textOf(await next.call('note', { n: 1 }))).toMatch(/^ALREADY_EXISTS — /);
     expect(calls()).toHaveLength(1);
+  });
+
+  test('what was called just before is done and answered all the same, as a script expects', async () => {
+    const { gateway: start, arguments: args, operations, servers } = setup({ does: 'answer' });
+    const script = cleanUps.started(new LineProcess(process.execPath, args()));
+    const call = (id: number, name: string, input: object): object => ({
+      jsonrpc: '2.0',
+      id,
+      method: 'tools/call',
+      params: { name, arguments: input },
+    });
+    const frames = [
+      { jsonrpc: '2.0', id: 1, method: 'initialize', params: INITIALIZE },
+      { jsonrpc: '2.0', method: 'notifications/initialized' },
+      call(2, 'note', { n: 1 }),
+      call(3, 'look', {}),
+      call(4, 'erase', { n: 1 }),
+      call(5, 'counterfoil_operation_status', { operation: 'op_1', wait_s: 45 }),
+    ];
+    // All of it in one breath, and the end with it.
+    script.write(`${frames.map((frame) => JSON.stringify(frame)).join('\n')}\n`);
+    expect(await script.end()).toEqual({ code: 0, signal: null });
+    script.expectPure();
+    const said = (id: number): string => {
+      const line = script.lines.find(({ message }) => message?.id === id);
+      return textOf(line?.message?.result ?? {});
+    };
+    expect(script.lines.filter(({ message }) => message?.id !== undefined)).toHaveLength(5);
+    expect(said(2)).toBe('did note');
+    expect(said(3)).toBe('did look');
+    expect(said(4)).toMatch(/^NOT SENT YET — waiting for a person's approval/);
+    expect(said(5)).toMatch(/^No operation "op_1" is recorded here/);
+    await areGone(...servers());
+    expect(await operations()).toMatchObject([
+      { stage: 'closed', effect: 'accepted' },
+      { stage: 'awaiting_approval', effect: 'not_sent' },
+    ]);
+    // Nothing has shown that the answer was read: the next equal call is given it, and nothing is sent again.
+    const next = await start();
+    expect(textOf(await next.call('note', { n: 1 }))).toBe('did note');
+    expect(textOf(await next.call('note', { n: 1 }))).toMatch(/^ALREADY_EXISTS — /);
+  });
+
+  test('whoever waits for news of an operation is told what is known, and the gateway ends', async () => {
+    const { gateway: start } = setup({ does: 'answer' });
+    const gateway = await start();
+    const operation = operationOf(await gateway.call('erase', { n: 1 }));
+    const id = gateway.ask('tools/call', {
+      name: 'counterfoil_operation_status',
+      arguments: { operation, wait_s: 45 },
+    });
+    expect((await gateway.end()).code).toBe(0);
+    expect(textOf((await gateway.answer(id)).message.result ?? {})).toMatch(/^NOT SENT YET — /);
   });
 
   test('so it is with a write that a person has just approved and no call waits for', async () => {
@@ -179,7 +240,7 @@ describe('the client is killed while a write is out', () => {
     const world = setup({ does: 'hold', strays: true });
     const client = await killable('note', { n: 1 }, world.arguments());
     await world.isOut();
-    client.kill();
+    await client.kill();
     world.release();
     await areGone(client.gateway, ...world.servers());
     expect(await world.operations()).toMatchObject([{ stage: 'closed', effect: 'accepted' }]);
@@ -231,14 +292,15 @@ describe('the gateway is told to end while a write is out', () => {
     });
     await client.connect(transport);
     const open = client.callTool({ name: 'note', arguments: { n: 1 } });
-    const failed = open.then(
-      () => undefined,
+    const ended = open.then(
+      (result) => textOf(result as ToolResult),
       (cause: unknown) => String(cause),
     );
     await world.isOut();
     const { pid } = transport;
     await client.close();
-    expect(await failed).toContain('closed');
+    // Its call ends by the closed connection, or by what the gateway still had time to say.
+    expect(await ended).toMatch(/closed|^OUTCOME UNKNOWN — /);
     await areGone(pid ?? 0, ...world.servers());
     expect(await world.operations()).toMatchObject([{ stage: 'parked', effect: 'unknown' }]);
   });
@@ -300,5 +362,12 @@ async function killable(tool: string, args: object, gateway: readonly string[]) 
     client.kill('SIGKILL');
     await exited;
   });
-  return { gateway: Number(pid), kill: () => client.kill('SIGKILL') };
+  return {
+    gateway: Number(pid),
+    /** Resolves once it is gone: until then it could still read. */
+    kill: async (): Promise<void> => {
+      client.kill('SIGKILL');
+      await exited;
+    },
+  };
 }

@@ -7,8 +7,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { memberText } from '../../src/core/json-frame.ts';
 import { HELPER_TOOL_NAME, helperToolText } from '../../src/gateway/status-tool.ts';
 import {
-  childrenOf,
   CleanUps,
+  childrenOf,
   counterfoil,
   FILESYSTEM_SERVER,
   gatewayArguments,
@@ -111,13 +111,12 @@ describe('what is no write passes as if no gateway were there', () => {
     ['read_text_file', { path: 7 }],
     ['search_files', { path: at('missing'), pattern: '*' }],
   ];
-  test.each(READS.map(([tool, args], index) => ({ tool, args, id: index })))(
-    'the answer of $tool is unchanged byte for byte ($id)',
-    async ({ tool, args, id }) => {
-      const answers = await both(id, request(id, 'tools/call', { name: tool, arguments: args }));
+  for (const [index, [tool, args]] of READS.entries()) {
+    test(`the answer of ${tool} is unchanged byte for byte (${Object.keys(args).join(', ') || 'no arguments'}, ${index})`, async () => {
+      const answers = await both(index, request(index, 'tools/call', { name: tool, arguments: args }));
       expect(answers.gateway).toBe(answers.direct);
-    },
-  );
+    });
+  }
 
   const FRAMES: readonly (readonly [string, string])[] = [
     ['a method that it does not have', '"method":"resources/list","params":{}'],
@@ -148,13 +147,13 @@ describe('what is no write passes as if no gateway were there', () => {
       '"method":"tools/call","params":{"name":"list_allowed_directories","arguments":null}',
     ],
   ];
-  test.each(FRAMES.map(([what, members], index) => ({ what, members, id: 500 + index })))(
-    'the answer to $what is unchanged byte for byte',
-    async ({ members, id }) => {
+  for (const [index, [what, members]] of FRAMES.entries()) {
+    test(`the answer to ${what} is unchanged byte for byte`, async () => {
+      const id = 500 + index;
       const answers = await both(id, `{"jsonrpc":"2.0","id":${id},${members}}`);
       expect(answers.gateway).toBe(answers.direct);
-    },
-  );
+    });
+  }
 
   test('nothing of all this was recorded', async () => {
     expect(await world.operations()).toEqual([]);

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { toolDigest as digestOf } from '../../src/contracts/compile.ts';
+import { loadBinding, loadContract } from '../../src/contracts/load.ts';
 import type { JsonObject } from '../../src/core/canonical.ts';
 import type { Operation } from '../../src/core/operation.ts';
 import type { Reply } from '../../src/destination/port.ts';
@@ -8,7 +10,9 @@ import { readToolCall } from '../../src/gateway/call.ts';
 import { OpenRequests, requestKey } from '../../src/gateway/open-requests.ts';
 import { SchemaChecks } from '../../src/gateway/schema-checks.ts';
 import { HELPER_TOOL_NAME, helperToolText, readStatusQuestion } from '../../src/gateway/status-tool.ts';
+import { type GatewayRules, ServerFacts } from '../../src/gateway/tool-facts.ts';
 import { schemaWithout, ToolList } from '../../src/gateway/tool-list.ts';
+import { BINDING, CONTRACT, changed } from '../contracts/texts.ts';
 import {
   ABSENT,
   ACCEPTED,
@@ -16,9 +20,9 @@ import {
   factsOf,
   factsWithLookup,
   LOST,
+  setup as operationSetup,
   PRESENT,
   REJECTED,
-  setup as operationSetup,
   setupLost,
 } from '../core/fixtures.ts';
 import type { ToolResult } from './processes.ts';
@@ -323,6 +327,78 @@ describe('the list of tools', () => {
       required: [],
       $defs: { ref: {} },
     });
+  });
+});
+
+describe('the facts about the tools of a server', () => {
+  async function factsWith(binding: string): Promise<ServerFacts> {
+    const tools = ['find_tasks', 'get_task', 'create_task', 'purge_task', 'other'];
+    const list = new ToolList(async () => ({
+      result: JSON.stringify({ tools: tools.map((name) => ({ name, inputSchema: { type: 'object' } })) }),
+    }));
+    await list.ensure();
+    const contract = loadContract(CONTRACT, 'tasks.contract.yaml');
+    const loaded = loadBinding(binding, 'tasks.binding.yaml');
+    if (!contract.ok || !loaded.ok) throw new Error('The texts are right as they stand.');
+    const rules: GatewayRules = {
+      config: undefined,
+      contracts: [{ value: contract.contract, source: contract.source }],
+      bindings: [{ value: loaded.binding, source: loaded.source }],
+    };
+    const facts = new ServerFacts('tasks-eu', rules, list, () => {});
+    facts.identify({ name: 'tasks-mcp', version: '1.2.0' });
+    return facts;
+  }
+  const CONDITIONAL = changed(
+    changed(
+      BINDING,
+      '{tool: create_task, when: {preview: true}, class: read}',
+      '{tool: create_task, when: {send: true}, operation: task.create, class: ordinary}',
+    ),
+    '{tool: create_task, operation: task.create, class: ordinary}',
+    '{tool: create_task, class: read}',
+  );
+
+  test('a tool is a read as a whole only where no call of it may be a write', async () => {
+    const facts = await factsWith(BINDING);
+    expect(['find_tasks', 'create_task', 'purge_task', 'other'].map((tool) => facts.isRead(tool))).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ]);
+    // A call whose arguments have two meanings could be either.
+    expect((await factsWith(CONDITIONAL)).isRead('create_task')).toBe(false);
+  });
+
+  test('the argument that is ours is known in whichever of its calls it is filled', async () => {
+    expect((await factsWith(BINDING)).stampOf('create_task')).toBe('reference');
+    expect((await factsWith(CONDITIONAL)).stampOf('create_task')).toBe('reference');
+    expect((await factsWith(BINDING)).stampOf('find_tasks')).toBeUndefined();
+  });
+
+  test('classes that persons have confirmed count for this destination, while they are in force', async () => {
+    const facts = await factsWith(BINDING);
+    const toolDigest = digestOf({ name: 'other', inputSchema: { type: 'object' } });
+    const rule = {
+      destination: 'tasks-eu',
+      tool: 'other',
+      toolDigest,
+      class: 'ordinary',
+      by: 'Mara',
+      at: 1,
+    } as const;
+    const classWith = (...rules: Parameters<ServerFacts['confirm']>[0]) => {
+      facts.confirm(rules);
+      return facts.for('tasks-eu', 'other', {})?.class;
+    };
+    expect(classWith()).toBe('unclassified');
+    expect(classWith(rule)).toBe('ordinary');
+    expect(classWith({ ...rule, revokedAt: 2 })).toBe('unclassified');
+    expect(classWith({ ...rule, destination: 'tasks-us' })).toBe('unclassified');
+    expect(classWith({ ...rule, toolDigest: 'of another version' })).toBe('unclassified');
+    expect(facts.for('tasks-us', 'other', {})).toBeUndefined();
+    expect(facts.for('tasks-eu', 'unlisted', {})).toBeUndefined();
   });
 });
 

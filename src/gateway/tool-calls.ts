@@ -1,0 +1,295 @@
+// The calls of tools, each decided in its turn: passed to the server as it came, recorded as a write, or answered
+// here; and told truthfully.
+
+import type { JsonObject } from '../core/canonical.ts';
+import type { ToolFacts } from '../core/contract.ts';
+import type { Reached } from '../core/stopping-points.ts';
+import { misconfiguredText, unrepresentableText } from '../core/wording.ts';
+import type { McpFrame } from '../destination/mcp/frame.ts';
+import type { Answer } from '../engine/answers.ts';
+import type { Ledger } from '../engine/ledger.ts';
+import { type AnswerDoor, answerFrame, errorFrame, resultFrame, textResult } from './answer-frame.ts';
+import { readToolCall, type ToolCall } from './call.ts';
+import { SchemaChecks } from './schema-checks.ts';
+import { readStatusQuestion, statusResult } from './status-tool.ts';
+import type { ServerFacts } from './tool-facts.ts';
+import { type ListedTool, schemaWithout } from './tool-list.ts';
+import type { GuardedServer } from './upstream.ts';
+
+export interface CallParts {
+  readonly ledger: Ledger;
+  readonly server: GuardedServer;
+  readonly facts: ServerFacts;
+  readonly requester: string;
+  readonly run: string | undefined;
+  /** Where a person can look, in words or as an address. */
+  readonly where: string;
+  readonly report: (message: string) => void;
+  readonly reached: Reached;
+}
+
+/** The connection to the client, and through it to the server. */
+export interface Line {
+  /** Has the server answer the call, as it came. */
+  pass(open: OpenCall): Promise<void>;
+  /** @param written told whether the operating system has taken it */
+  send(frame: string, written?: (isWritten: boolean) => void): void;
+  /** Aborted once the client has closed its end. */
+  readonly ended: AbortSignal;
+}
+
+/** One `tools/call` that the gateway has to answer or to pass on. */
+export interface OpenCall {
+  /** The raw text of its id, and the key that it is open under. */
+  readonly id: string;
+  readonly key: string;
+  readonly frame: McpFrame;
+  /** Aborted when the client takes the call back or is gone. */
+  readonly signal: AbortSignal;
+  /** Set before anything is recorded for it: from then on a fault leaves open what has happened. */
+  isProposed: boolean;
+}
+
+const CODE_INVALID_PARAMS = -32602;
+
+export class ToolCalls {
+  readonly #parts: CallParts;
+  readonly #line: Line;
+  readonly #schemas: SchemaChecks;
+
+  constructor(parts: CallParts, line: Line) {
+    this.#parts = parts;
+    this.#line = line;
+    this.#schemas = new SchemaChecks(parts.report);
+  }
+
+  /** Never rejects: a fault of ours is an answer as well. */
+  async call(open: OpenCall): Promise<void> {
+    try {
+      await this.#decide(open);
+    } catch (cause) {
+      this.#fault(open, cause);
+    }
+  }
+
+  async #decide(open: OpenCall): Promise<void> {
+    const { run, server } = this.#parts;
+    const { head, text } = open.frame;
+    const reading = readToolCall(head?.params && text.slice(head.params.start, head.params.end), run);
+    if (!reading.ok) {
+      this.#answerError(open, `The call cannot be read: ${reading.problem}.`);
+      return;
+    }
+    const call = inUtf8(reading.call, open.frame);
+    if (call.tool === server.tools.helperName) {
+      await this.#status(open, call);
+      return;
+    }
+    const { problem, tool } = await this.#listed(call.tool);
+    if (tool === undefined) this.#unlisted(open, call.tool, problem);
+    else if (!(await this.#isRead(call))) await this.#write(open, call, tool);
+    else if (!open.signal.aborted) await this.#line.pass(open);
+  }
+
+  /** Whether the call is known to change nothing: then it is the server's, whatever is in it. */
+  async #isRead(call: ToolCall): Promise<boolean> {
+    const { facts } = this.#parts;
+    if (!call.arguments.ok) return facts.isRead(call.tool);
+    const known = await this.#factsOf(call.tool, call.arguments.value);
+    return known === undefined ? facts.isRead(call.tool) : known.class === 'read';
+  }
+
+  async #write(open: OpenCall, call: ToolCall, tool: ListedTool): Promise<void> {
+    const { facts, ledger, requester, server } = this.#parts;
+    const { origin } = call;
+    if (!call.arguments.ok) {
+      this.#answerText(open, call.arguments.refusal);
+      return;
+    }
+    if (!origin.ok) {
+      this.#answerError(open, `The call cannot be read: ${origin.problem}.`);
+      return;
+    }
+    const args = call.arguments.value;
+    const obstacle = facts.obstacle(call.tool, args);
+    if (obstacle !== undefined) {
+      this.#answerText(open, misconfiguredText(call.tool, obstacle));
+      return;
+    }
+    const stamp = facts.for(server.name, call.tool, args)?.stamp?.argument;
+    const problem = await this.#schemaProblem(tool, args, stamp);
+    // Taken back before anything was recorded: it never was.
+    if (open.signal.aborted) return;
+    open.isProposed = true;
+    const answer = await ledger.write({
+      destination: server.name,
+      tool: call.tool,
+      arguments: args,
+      requester,
+      toolDigest: tool.digest,
+      replays: origin.replays,
+      signal: open.signal,
+      delivery: 'told',
+      ...(origin.run === undefined ? {} : { run: origin.run }),
+      ...(call.meta === undefined ? {} : { meta: call.meta }),
+      ...(problem === undefined ? {} : { schemaProblem: problem }),
+    });
+    await this.#answer(open, answer, tool);
+  }
+
+  /** Facts as they are now: a class that an owner confirmed a moment ago counts, one that was revoked does not. */
+  async #factsOf(tool: string, args: JsonObject): Promise<ToolFacts | undefined> {
+    const { facts, ledger, server } = this.#parts;
+    const known = facts.for(server.name, tool, args);
+    if (known?.classSource !== 'nobody' && known?.classSource !== 'owner') return known;
+    try {
+      facts.confirm(await ledger.rules());
+    } catch {
+      // The store is down: the write will be answered so. What was confirmed before is not to be relied on.
+      facts.confirm([]);
+    }
+    return facts.for(server.name, tool, args);
+  }
+
+  /** The tool as it is listed now; `problem`: why the server has not listed anything. */
+  async #listed(
+    tool: string,
+  ): Promise<{ readonly tool?: ListedTool | undefined; readonly problem?: string | undefined }> {
+    const { server } = this.#parts;
+    const known = server.tools.get(tool);
+    if (known !== undefined && server.isConnected()) return { tool: known };
+    if (known === undefined) server.tools.markStale();
+    // Where the server is away, what it listed before is what is known; the write waits for it then.
+    const connection = await server.connect();
+    return {
+      tool: server.tools.get(tool) ?? known,
+      problem: connection.connected ? undefined : connection.detail,
+    };
+  }
+
+  /** Nobody knows what it would do, so that it is not passed on. */
+  #unlisted(open: OpenCall, tool: string, problem: string | undefined): void {
+    const { server } = this.#parts;
+    this.#answerText(
+      open,
+      server.tools.isKnown
+        ? `NOT SENT — ${server.name} lists no tool ${quoted(tool)}. Nothing was recorded. Correct and call again.`
+        : `NOT SENT — the tools of ${server.name} are not known yet: ${quoted(problem ?? 'it has listed none')}. Nothing was recorded. Tell the user; it may be called again.`,
+    );
+  }
+
+  async #schemaProblem(
+    tool: ListedTool,
+    args: JsonObject,
+    stamp: string | undefined,
+  ): Promise<string | undefined> {
+    if (tool.inputSchema === undefined) return undefined;
+    const schema = stamp === undefined ? tool.inputSchema : schemaWithout(tool.inputSchema, stamp);
+    const given =
+      stamp === undefined
+        ? args
+        : Object.fromEntries(Object.entries(args).filter(([name]) => name !== stamp));
+    return this.#schemas.problem(schema, given, `the tool ${tool.name}`);
+  }
+
+  async #answer(open: OpenCall, answer: Answer, tool: ListedTool): Promise<void> {
+    const { ledger, reached } = this.#parts;
+    const frame = await answerFrame(open.id, answer, this.#door(tool));
+    reached('before_answer');
+    const operation = answer.kind === 'not_recorded' ? undefined : answer.operation;
+    if (open.signal.aborted) {
+      if (operation !== undefined) ledger.undelivered(operation.id);
+      return;
+    }
+    this.#line.send(frame, (isWritten) => {
+      if (operation === undefined) return;
+      // A client that has closed its end may read on, or not: nothing shows that this has reached it.
+      if (!isWritten || this.#line.ended.aborted) ledger.undelivered(operation.id);
+      else if (operation.stage === 'closed') ledger.delivered(operation.id);
+    });
+    reached('answered');
+  }
+
+  #door(tool: ListedTool): AnswerDoor {
+    return {
+      helperTool: this.#parts.server.tools.helperName,
+      where: this.#parts.where,
+      fits: async (structured) => {
+        if (tool.outputSchema === undefined) return true;
+        if (structured === undefined) return false;
+        return (
+          (await this.#schemas.problem(tool.outputSchema, structured, `the results of ${tool.name}`)) ===
+          undefined
+        );
+      },
+    };
+  }
+
+  async #status(open: OpenCall, call: ToolCall): Promise<void> {
+    const { ledger, server, where } = this.#parts;
+    const question = call.arguments.ok
+      ? readStatusQuestion(call.arguments.value)
+      : { ok: false as const, problem: 'its arguments cannot be read' };
+    if (!question.ok) {
+      this.#answerText(open, `The question does not fit: ${question.problem}.`);
+      return;
+    }
+    let result: string | undefined;
+    try {
+      const signal = AbortSignal.any([open.signal, this.#line.ended]);
+      const operation = await ledger.status(question.operation, question.waitMs, signal);
+      const reading = operation && (await ledger.readings.reading(operation));
+      result = reading && statusResult(reading, { helperTool: server.tools.helperName, where });
+    } catch (cause) {
+      this.#parts.report(`An operation could not be read: ${describe(cause)}`);
+      this.#answerText(
+        open,
+        'The ledger cannot be read now. What is recorded stays recorded; ask again later.',
+      );
+      return;
+    }
+    if (result === undefined) {
+      this.#answerText(
+        open,
+        `No operation ${quoted(question.operation)} is recorded here: it never reached this ledger.`,
+      );
+    } else if (!open.signal.aborted) this.#line.send(resultFrame(open.id, result));
+  }
+
+  #fault(open: OpenCall, cause: unknown): void {
+    this.#parts.report(`A call ended in a fault of the gateway: ${describe(cause)}`);
+    this.#answerText(
+      open,
+      open.isProposed
+        ? 'OUTCOME UNKNOWN — the gateway met a fault of its own. Do not repeat this and do not do it another way. Tell the user.'
+        : 'NOT RECORDED, NOT SENT — the gateway met a fault of its own before that. Do not do it another way. Tell the user.',
+    );
+  }
+
+  #answerText(open: OpenCall, words: string): void {
+    if (!open.signal.aborted) this.#line.send(resultFrame(open.id, textResult(words, true)));
+  }
+
+  #answerError(open: OpenCall, message: string): void {
+    if (!open.signal.aborted) this.#line.send(errorFrame(open.id, CODE_INVALID_PARAMS, message));
+  }
+}
+
+const QUOTED_MAX = 160;
+
+function quoted(text: string): string {
+  return JSON.stringify(text.slice(0, QUOTED_MAX));
+}
+
+function describe(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+/** Bytes that are no text were read as U+FFFD: a write would be recorded, and sent, as something else. */
+function inUtf8(call: ToolCall, { bytes, text }: McpFrame): ToolCall {
+  if (!text.includes('\uFFFD') || Buffer.from(text, 'utf8').equals(bytes)) return call;
+  return {
+    ...call,
+    arguments: { ok: false, refusal: unrepresentableText('They hold bytes that are not UTF-8.') },
+  };
+}
