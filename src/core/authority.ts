@@ -33,7 +33,8 @@ export function hasApproval(operation: Operation, at: number): boolean {
 /** What the sender knows at the moment of claiming, beside the operation. */
 export interface SendingConditions {
   readonly at: number;
-  readonly facts: ToolFacts;
+  /** Absent while the tool is not known here: then nothing is held against it, and it waits. */
+  readonly facts: ToolFacts | undefined;
   readonly bounds: Bounds;
   /** The digest recomputed from the stored payload. */
   readonly digest: string;
@@ -60,12 +61,12 @@ export function judgeSending(operation: Operation, conditions: SendingConditions
   if (lost?.code === 'digest_mismatch') return refuse('park', lost);
   if (lost !== undefined) return refuse(operation.effect === 'unknown' ? 'park' : 'hold', lost);
   if (conditions.unsettledPredecessor !== undefined) {
-    return refuse('wait', { code: 'waits_for_operation', operation: conditions.unsettledPredecessor });
+    return refuse('wait', { code: 'waits_for_predecessor', operation: conditions.unsettledPredecessor });
   }
   if (conditions.lockedBy !== undefined) {
     return refuse('wait', { code: 'waits_for_operation', operation: conditions.lockedBy });
   }
-  if (!conditions.connected) {
+  if (!conditions.connected || facts === undefined) {
     return refuse('wait', { code: 'waits_for_destination', detail: conditions.connectionDetail });
   }
   return { send: true };
@@ -75,12 +76,12 @@ function refuse(then: 'wait' | 'hold' | 'park', why: Why): SendingDecision {
   return { send: false, then, why };
 }
 
-function lostAuthority(operation: Operation, facts: ToolFacts, at: number): Why | undefined {
+function lostAuthority(operation: Operation, facts: ToolFacts | undefined, at: number): Why | undefined {
   if (operation.review?.decision?.kind === 'approved') {
     if (operation.review.digest !== operation.digest) return { code: 'digest_mismatch' };
     return at <= operation.review.expiresAt ? undefined : { code: 'approval_expired' };
   }
   // No person decided: the rule that allowed it must still allow it. Equal or looser goes on.
-  const stricter = facts.class === 'irreversible' || facts.class === 'unclassified';
+  const stricter = facts?.class === 'irreversible' || facts?.class === 'unclassified';
   return stricter ? { code: 'rule_stricter' } : undefined;
 }

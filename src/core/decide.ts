@@ -59,9 +59,12 @@ export type Command =
       readonly type: 'fence_attempt';
       readonly attempt: string;
       readonly by: string;
-      readonly facts: ToolFacts;
+      /** Absent while the tool is not known here: then it is only known to be unknown, and looked up later. */
+      readonly facts: ToolFacts | undefined;
       readonly bounds: Bounds;
     }
+  /** Nothing new is known, but what could be asked is not what it was: D7's next step is taken again. */
+  | { readonly type: 'reconsider'; readonly facts: ToolFacts; readonly bounds: Bounds }
   | {
       readonly type: 'decide_review';
       readonly review: string;
@@ -74,6 +77,8 @@ export type Command =
       readonly by: 'caller' | string;
       readonly facts: ToolFacts;
       readonly newReview: NewReview;
+      /** On a declared step: the proposal that this one takes the place of. */
+      readonly supersedes?: OperationId;
     }
   | { readonly type: 'state_finding'; readonly stated: StatedResolution }
   | { readonly type: 'order_again'; readonly by: string; readonly newReview: NewReview }
@@ -117,6 +122,9 @@ export function decide(operation: Operation | undefined, command: Command, at: n
       return recordEvidence(operation, command, at);
     case 'fence_attempt':
       return fenceAttempt(operation, command, at);
+    case 'reconsider':
+      if (operation.stage !== 'checking') return { refusal: 'not_at_this_stage' };
+      return events(stageOf(operation, command.facts, command.bounds, at));
     case 'decide_review':
       return decideReview(operation, command, at);
     case 'lapse_review':
@@ -214,7 +222,7 @@ function startAttempt(
     case 'hold': {
       const { facts } = command.conditions;
       const question =
-        operation.review?.question ?? (facts.class === 'unclassified' ? 'unclassified' : 'irreversible');
+        operation.review?.question ?? (facts?.class === 'unclassified' ? 'unclassified' : 'irreversible');
       return events(
         { type: 'held', at, why: judged.why },
         openReview(operation.digest, question, command.newReview, at, judged.why),
@@ -226,7 +234,8 @@ function startAttempt(
 /** What it waits for is told once; that a destination words its absence differently is no news. */
 function isSameWhy(one: Why | undefined, other: Why): boolean {
   if (one?.code !== other.code) return false;
-  return one.code !== 'waits_for_operation' || one.operation === (other as typeof one).operation;
+  const isAboutOperation = one.code === 'waits_for_operation' || one.code === 'waits_for_predecessor';
+  return !isAboutOperation || one.operation === (other as typeof one).operation;
 }
 
 function recordEvidence(
@@ -271,7 +280,7 @@ function stageAfterEvidence(
   // About to be sent again on what was known before: a refusal may turn out to be definitive.
   if (attemptsOfRound(operation).length === 0) return [];
   const next = stageOf(operation, facts, bounds, at);
-  return next.type === 'closed' ? [next] : [];
+  return next.type === 'closed' || (next.type === 'parked' && stage === 'ready') ? [next] : [];
 }
 
 /** With a person already, who is now asked something else. */
@@ -323,7 +332,14 @@ function fenceAttempt(
     },
   };
   const after = evolve(evolve(operation, fenced), recorded);
-  return { events: [fenced, recorded, ...stageAfterEvidence(after, operation.effect, command, at)] };
+  const { bounds, facts } = command;
+  if (facts === undefined) {
+    if (after.stage !== 'sending' || after.effect !== 'unknown') return { refusal: 'not_at_this_stage' };
+    return events(fenced, recorded, { type: 'checking', at, why: { code: 'looking_up', nextAt: at } });
+  }
+  return {
+    events: [fenced, recorded, ...stageAfterEvidence(after, operation.effect, { facts, bounds }, at)],
+  };
 }
 
 function decideReview(
@@ -359,8 +375,26 @@ function reopen(operation: Operation, command: Extract<Command, { type: 'reopen'
     return { refusal: isUnsettled(operation) ? 'unsettled' : 'not_at_this_stage' };
   }
   if (command.by === 'caller' && wasEndedByWill(operation)) return { refusal: 'not_at_this_stage' };
-  const authorised = authorise(operation.digest, command.facts, command.newReview, at);
-  return events({ type: 'reopened', at, by: command.by }, authorised);
+  const authorised = authorise(
+    operation.digest,
+    command.facts,
+    command.newReview,
+    at,
+    unansweredQuestion(operation),
+  );
+  const { supersedes } = command;
+  return events(
+    { type: 'reopened', at, by: command.by, ...(supersedes === undefined ? {} : { supersedes }) },
+    authorised,
+  );
+}
+
+/** A question about identity stays one until a person has answered it: that nobody did in time is no answer. */
+function unansweredQuestion({ review }: Operation): ReviewQuestion | undefined {
+  if (review === undefined || review.decision?.kind === 'approved') return undefined;
+  const isOfIdentity =
+    review.question === 'same_work' || review.question === 'too_old' || review.question === 'error_reported';
+  return isOfIdentity ? review.question : undefined;
 }
 
 function stateFinding(operation: Operation, stated: StatedResolution, at: number): Decision {

@@ -144,7 +144,8 @@ export function judgeEqualCall(earlier: Operation, call: EqualCall): Judgement {
     case 'not_sent':
     case 'rejected':
     case 'absent':
-      return wasEndedByWill(earlier) ? { answer: 'attach' } : { answer: 'reopen' };
+      if (wasEndedByWill(earlier)) return { answer: 'attach' };
+      return earlier.round < ROUNDS_MAX ? { answer: 'reopen' } : { answer: 'next_occurrence' };
     case 'error_reported':
       return judgeAfterError(call);
     case 'accepted':
@@ -152,6 +153,9 @@ export function judgeEqualCall(earlier: Operation, call: EqualCall): Judgement {
       return judgeAfterPresence(earlier, call);
   }
 }
+
+/** How often one operation is asked for anew before an equal call begins another, linked (I14). */
+const ROUNDS_MAX = 20;
 
 function isReplay(earlier: Operation, call: EqualCall): boolean {
   return call.replays.some((replay) => earlier.replays.includes(replay));

@@ -33,19 +33,28 @@ export function lockedBy(lock: LockState | undefined, operation: OperationId): O
   return place === 0 ? undefined : first;
 }
 
-/** The lock as it must be once the operation is in this state; the same object when nothing changes. */
-export function lockAfter(lock: LockState, operation: Operation): LockState {
+/**
+ * The lock as it must be once the operation is in this state; the same object when nothing changes. Only an
+ * attempt's start takes a lock: what is learnt later, of a write whose lock somebody else holds by now, keeps
+ * nothing and takes nothing.
+ */
+export function lockAfter(lock: LockState, operation: Operation, startsAttempt: boolean): LockState {
   const { id } = operation;
-  const line = waitsInLine(operation)
-    ? lock.line.includes(id)
-      ? lock.line
-      : [...lock.line, id]
-    : lock.line.includes(id)
-      ? lock.line.filter((waiting) => waiting !== id)
-      : lock.line;
-  const holder = holdsLocks(operation) ? id : lock.holder === id ? null : lock.holder;
+  const line = lineAfter(lock.line, operation);
+  const holder =
+    startsAttempt || (lock.holder === id && holdsLocks(operation))
+      ? id
+      : lock.holder === id
+        ? null
+        : lock.holder;
   const hasLanded = operation.effect === 'accepted' || operation.effect === 'verified';
   const settled = lock.holder === id && holder === null && hasLanded ? id : lock.lastSettled;
   if (line === lock.line && holder === lock.holder && settled === lock.lastSettled) return lock;
   return { holder, line, lastSettled: settled };
+}
+
+function lineAfter(line: readonly OperationId[], operation: Operation): readonly OperationId[] {
+  const isIn = line.includes(operation.id);
+  if (waitsInLine(operation)) return isIn ? line : [...line, operation.id];
+  return isIn ? line.filter((waiting) => waiting !== operation.id) : line;
 }

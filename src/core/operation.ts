@@ -57,6 +57,8 @@ export interface Review {
 export type Why =
   | { readonly code: 'asks'; readonly question: ReviewQuestion }
   | { readonly code: 'waits_for_operation'; readonly operation: OperationId }
+  /** The proposal that this one takes the place of may still land; it is no matter of the target's lock. */
+  | { readonly code: 'waits_for_predecessor'; readonly operation: OperationId }
   | { readonly code: 'waits_for_destination'; readonly detail: string }
   | { readonly code: 'waits_for_gateway' }
   | { readonly code: 'waits_until'; readonly until: number }
@@ -108,6 +110,8 @@ export interface Operation {
   readonly toolDigest?: string;
   readonly contract?: string;
   readonly intentKey: string;
+  /** The same intent in any run, as hex: by this open work of other runs is found. */
+  readonly crossRunHash: string;
   readonly sequence: number;
   /** SHA-256 of the canonical arguments as called, to tell what was different in an equal call. */
   readonly argumentsDigest: string;
@@ -163,6 +167,7 @@ export type Proposal = Pick<
   | 'toolDigest'
   | 'contract'
   | 'intentKey'
+  | 'crossRunHash'
   | 'sequence'
   | 'argumentsDigest'
   | 'payload'
@@ -201,7 +206,7 @@ export type OperationEvent = Timed &
     | { readonly type: 'sending_again'; readonly why: Why }
     | { readonly type: 'parked'; readonly why: Why }
     | { readonly type: 'closed'; readonly why: Why }
-    | { readonly type: 'reopened'; readonly by: 'caller' | string }
+    | { readonly type: 'reopened'; readonly by: 'caller' | string; readonly supersedes?: OperationId }
     | { readonly type: 'ordered_again'; readonly by: string }
     | { readonly type: 'stated'; readonly stated: StatedResolution }
     | { readonly type: 'cancel_requested' }
@@ -315,6 +320,7 @@ function apply(draft: Draft, event: Exclude<OperationEvent, { type: 'proposed' }
       return;
     case 'reopened':
       beginRound(draft, event.at);
+      if (event.supersedes !== undefined) draft.supersedes = event.supersedes;
       return;
     case 'ordered_again':
       beginRound(draft, event.at);

@@ -34,7 +34,7 @@ export const DEFAULT_BOUNDS: Bounds = {
 /** Whether the attempts or the time of this round are used up. */
 export function isBeyondBounds(operation: Operation, bounds: Bounds, at: number): boolean {
   return (
-    operation.attempts.length >= bounds.attemptsMax * operation.round ||
+    attemptsOfRound(operation).length >= bounds.attemptsMax ||
     at - operation.roundBeganAt > bounds.elapsedMaxMs
   );
 }
@@ -68,6 +68,7 @@ export function nextStep(operation: Operation, facts: ToolFacts, bounds: Bounds,
       const park: NextStep = { step: 'park', why: { code: 'absent_needs_decision' } };
       const why = withdrawal(operation);
       if (why !== undefined) return { step: 'close', why };
+      if (isRefusedForGood(operation)) return ANSWERED;
       return absenceAllowsSending(facts) ? sendAgain(operation, bounds, at, park) : park;
     }
     case 'unknown':
@@ -164,13 +165,25 @@ function afterUnknown(operation: Operation, facts: ToolFacts, bounds: Bounds, at
   if (lookup === undefined) return { step: 'park', why: { code: 'no_lookup' } };
   const countsFrom = absenceCountsFrom(operation, lookup, facts);
   const asked = operation.lookUps;
-  if (isPointless(operation, lookup, countsFrom, at) || at > countsFrom + bounds.lookUpElapsedMaxMs) {
+  if (isPointless(operation, lookup, countsFrom, at) || isTooLong(operation, bounds, countsFrom, at)) {
     return { step: 'park', why: { code: 'lookups_exhausted', count: asked } };
   }
   const pause = LOOK_UP_PAUSES_MS[Math.min(asked, LOOK_UP_PAUSES_MS.length - 1)] ?? 0;
   // Never later than the instant at which "not found" first means something.
   const due = at < countsFrom ? Math.min(at + pause, Math.max(countsFrom, at)) : at + pause;
   return isStillWorkedOn(operation) ? { step: 'ask_again', at: due } : { step: 'look_up', at: due };
+}
+
+/**
+ * Counted from when the checking began, so that time in which nobody could look is not held against it. While
+ * the destination does not answer at all, its health is the only obstacle, and the longer bound counts (D8).
+ */
+function isTooLong(operation: Operation, bounds: Bounds, countsFrom: number, at: number): boolean {
+  if (operation.stage !== 'checking') return false;
+  const last = operation.evidence.findLast((piece) => piece.kind === 'lookup');
+  const isAnswering = last?.kind === 'lookup' && last.found !== 'inconclusive';
+  const boundMs = isAnswering ? bounds.lookUpElapsedMaxMs : bounds.elapsedMaxMs;
+  return at > Math.max(countsFrom, operation.since) + boundMs;
 }
 
 /** Looked after everything must have landed, found nothing, and absence can prove nothing here. */

@@ -6,6 +6,7 @@
 
 import type { Attempt } from './attempt.ts';
 import type { Evidence } from './evidence.ts';
+import { idInstant } from './ids.ts';
 import type { Effect, Stage } from './lifecycle.ts';
 import {
   assertNever,
@@ -24,6 +25,8 @@ export interface Surroundings {
   readonly quote?: string;
   /** Top-level arguments that an equal call gave differently, and that were not sent. */
   readonly notApplied?: readonly string[];
+  /** True when the process that had it out is no more. */
+  readonly isSenderGone?: boolean;
   /** The helper tool's real name. */
   readonly helperTool?: string;
   /** Where a person can look: an address that asks for sign-in, or words. */
@@ -99,7 +102,12 @@ function sentenceParts(operation: Operation, words: Surroundings): readonly stri
         `${upperFirst(waitWords(operation, words))}.`,
       ];
     case 'sending':
-      return ['On its way. No answer yet.'];
+      return words.isSenderGone === true
+        ? [
+            `It may have left; its sender is gone. A gateway to ${destination} looks it up when one runs.`,
+            'Do not repeat it.',
+          ]
+        : ['On its way. No answer yet.'];
     case 'checking':
       return checkingParts(operation);
     case 'parked':
@@ -286,6 +294,8 @@ function waitWords({ destination, why }: Operation, words: Surroundings): string
   switch (why?.code) {
     case 'waits_for_operation':
       return `waits for ${why.operation}${words.target === undefined ? '' : ` on ${named(words.target)}`}`;
+    case 'waits_for_predecessor':
+      return `waits for ${why.operation}, whose place it takes, to be settled`;
     case 'waits_for_destination':
       return `waits for ${destination} to answer again`;
     case 'waits_until':
@@ -402,9 +412,11 @@ function awaitingParts(operation: Operation, words: Surroundings): readonly stri
 /** What a person is asked, where it is not the action alone. */
 function askedWords({ previous, review }: Operation): string | undefined {
   const earlier = previous === undefined ? '' : ` (${previous.operation})`;
+  const made = previous === undefined ? undefined : idInstant(previous.operation);
+  const at = made === undefined ? '' : ` at ${minute(made)} UTC`;
   switch (review?.question) {
     case 'same_work':
-      return `the same write was made in another run${earlier}; a person is asked whether this is the same work`;
+      return `the same write was made in another run${at}${earlier}; a person is asked whether this is the same work`;
     case 'too_old':
       return 'this run is too old to tell whether it was made before; a person is asked';
     case 'error_reported':
@@ -518,7 +530,9 @@ function alreadyExistsParts(operation: Operation, words: Surroundings): readonly
     unlikeSentence(operation) || statedSentence(operation),
     notAppliedSentence(words),
     operation.result === undefined ? '' : 'Use the result below.',
-    'If a second one is really wanted, ask the user; a person must allow it.',
+    operation.repeat === 'state'
+      ? 'If it really must be set again, ask the user; a person must allow it.'
+      : 'If a second one is really wanted, ask the user; a person must allow it.',
   ];
 }
 
@@ -636,6 +650,11 @@ export function statusText(operation: Operation, words: Surroundings = {}): stri
 /** Answered while the ledger cannot record: nothing has an id. */
 export function storeDownText(): string {
   return 'NOT RECORDED, NOT SENT — the ledger cannot record writes now. Reads still work. Do not do it another way. Tell the user.';
+}
+
+/** Answered when even the ledger cannot tell whether it has recorded the write. */
+export function fateUnknownText(operation: string): string {
+  return `OUTCOME UNKNOWN — the ledger failed while it recorded this (${operation}); it may be sent later, or not at all. Do not repeat it, reword it, or do it another way. Reads still work. Tell the user the reference.`;
 }
 
 /** Arguments that cannot be represented exactly: refused before anything is recorded under them. */

@@ -25,8 +25,19 @@ export type Answer =
   | (AnswerFacts & { readonly kind: 'found' })
   /** Everything else: the words for the operation's state, after what the destination said when it closed it. */
   | (AnswerFacts & { readonly kind: 'state'; readonly reply?: Reply })
+  /** A commit whose fate is unknown, and a store that cannot be read: it may be recorded, and sent later. */
+  | { readonly kind: 'fate_unknown'; readonly operation: string }
   /** The store cannot record: nothing was sent, and there is no operation. */
   | { readonly kind: 'not_recorded'; readonly detail: string };
+
+/** Answers about an operation, as opposed to those that could not record one. */
+export type OperationAnswer = Exclude<Answer, { kind: 'not_recorded' | 'fate_unknown' }>;
+
+/** Whether the answer is about one of this caller's own: only then is its delivery the operation's. */
+export function ownOperation(answer: Answer): Operation | undefined {
+  if (answer.kind === 'not_recorded' || answer.kind === 'fate_unknown') return undefined;
+  return answer.otherRun === undefined ? answer.operation : undefined;
+}
 
 /** The stored form of a reply: its kind and code beside the raw text. */
 export function encodeReply(reply: Reply): Uint8Array {

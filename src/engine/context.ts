@@ -58,4 +58,12 @@ export function newId(context: EngineContext, kind: IdKind): string {
   return formatId(kind, environment.now(), environment.random(ID_RANDOM_BYTES));
 }
 
+/** Identity and end of a review, should a decision open one. */
+export function newReview(
+  context: EngineContext,
+  at: number,
+): { readonly id: string; readonly expiresAt: number } {
+  return { id: newId(context, 'rev'), expiresAt: at + context.settings.approvalLifetimeMs };
+}
+
 export const SALT_BYTES = 16;

@@ -4,7 +4,7 @@
 import { StoreFault } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
 import type { OperationRecord } from './records.ts';
-import { describe } from './sender.ts';
+import { describe } from './reports.ts';
 import { takeStep } from './steps.ts';
 
 const FLUSH_MS = 50;

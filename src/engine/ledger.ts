@@ -5,7 +5,8 @@ import type { RefusalCode } from '../core/decide.ts';
 import { type Operation, type OperationId, type Review } from '../core/operation.ts';
 import { isFoundByLookUp } from '../core/wording.ts';
 import { type Json, StoreFault } from '../store/port.ts';
-import type { Answer, AnswerFacts } from './answers.ts';
+import { type Answer, type AnswerFacts, ownOperation } from './answers.ts';
+import { FateUnknown } from './new-operations.ts';
 import { type EngineContext, newId, SALT_BYTES } from './context.ts';
 import { Deliveries } from './deliveries.ts';
 import { type Draft, draftCall, notApplied, type WriteCall } from './draft.ts';
@@ -14,7 +15,8 @@ import { Proposals, type Proposed } from './proposals.ts';
 import { Readings } from './readings.ts';
 import { contentDocument, type OperationRecord, readOperation } from './records.ts';
 import { Runs } from './runs.ts';
-import { describe, Sender } from './sender.ts';
+import { describe } from './reports.ts';
+import { Sender } from './sender.ts';
 import { replyTimeoutMs } from './settings.ts';
 import { takeStep } from './steps.ts';
 import { Worker } from './worker.ts';
@@ -103,6 +105,7 @@ export class Ledger {
     await this.#worker.close();
     this.#sender.close();
     await Promise.allSettled([...this.#underWay, this.#worker.idle()]);
+    this.#worker.silence();
     await this.#deliveries.flush();
     for (const destination of this.#context.destinations.values()) await destination.close();
     await this.#context.store.close();
@@ -134,6 +137,10 @@ export class Ledger {
       if (call.delivery !== 'told') this.#assumeDelivered(answer, call.signal);
       return answer;
     } catch (cause) {
+      if (cause instanceof FateUnknown) {
+        context.report(`${cause.message} It is looked for when the ledger can be read.`);
+        return { kind: 'fate_unknown', operation: cause.operation };
+      }
       if (!(cause instanceof StoreFault)) throw cause;
       context.report(`A write to ${call.destination} was not recorded: ${cause.message}`);
       return { kind: 'not_recorded', detail: cause.message };
@@ -153,8 +160,9 @@ export class Ledger {
       call.waitMs ??
       (isFirst ? replyTimeoutMs(settings, draft.facts) + settings.callerWaitMs : settings.callerWaitMs);
     const record = await this.#outcome(proposed.record, { waitMs, signal: call.signal, isNewest: isSending });
-    if (call.signal?.aborted === true) await this.#callerLeft(record.operation);
     const isOwn = proposed.answer === 'new' || proposed.isOwn;
+    // Somebody else's operation is not this caller's to take back.
+    if (isOwn && call.signal?.aborted === true) await this.#callerLeft(record.operation);
     return this.#finalAnswer(draft, record, isFirst, isOwn);
   }
 
@@ -229,7 +237,9 @@ export class Ledger {
     const isLanded = operation.effect === 'accepted' || operation.effect === 'verified';
     const isAnswered = isLanded || operation.effect === 'rejected' || operation.effect === 'error_reported';
     // Taken in this turn, before anything is waited for: of many equal callers one is given the reply itself.
-    const isGivenHere = isAnswered && isOwn && !isGiven && operation.result !== undefined;
+    // The reply is about the text that was sent: a call with another text is told so in words.
+    const isItsText = operation.argumentsDigest === draft.argumentsDigest;
+    const isGivenHere = isAnswered && isOwn && isItsText && !isGiven && operation.result !== undefined;
     if (isGivenHere && draft.call.signal?.aborted !== true) this.#given.set(operation.id, record);
     const reply = record.reply ?? (await this.#orNothing(this.readings.reply(operation)));
     if (isGivenHere && reply !== undefined) {
@@ -278,9 +288,10 @@ export class Ledger {
   }
 
   #assumeDelivered(answer: Answer, signal: AbortSignal | undefined): void {
-    if (answer.kind === 'not_recorded' || answer.operation.stage !== 'closed') return;
-    if (signal?.aborted === true) this.undelivered(answer.operation.id);
-    else if (answer.operation.deliveredAt === undefined) this.delivered(answer.operation.id);
+    const operation = ownOperation(answer);
+    if (operation === undefined || operation.stage !== 'closed') return;
+    if (signal?.aborted === true) this.undelivered(operation.id);
+    else if (operation.deliveredAt === undefined) this.delivered(operation.id);
   }
 
   /** The answer about this operation has been written to a caller that was still there. */
@@ -311,9 +322,9 @@ export class Ledger {
 
   /** Whether the worker that had an operation out is no more, so that nobody waits for its answer now. */
   async isSenderGone(operation: Operation): Promise<boolean> {
-    const worker = operation.attempts.at(-1)?.worker;
-    if (operation.stage !== 'sending' || worker === undefined) return false;
-    return this.#presence.isGone(worker);
+    const last = operation.attempts.at(-1);
+    if (operation.stage !== 'sending' || last === undefined) return false;
+    return this.#presence.isGone(last.worker, last.id);
   }
 
   // ── Deciding ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -19,6 +19,9 @@ interface Watched {
   readonly seenAt: number;
 }
 
+/** Watching begins anew when there are more: claims are taken over later then, never sooner. */
+const WATCHED_MAX = 10_000;
+
 export class Presence {
   readonly #context: EngineContext;
   readonly #host = hostIdentity();
@@ -58,19 +61,21 @@ export class Presence {
   }
 
   /**
-   * Whether a worker has lost its claims: its process is gone from this machine, or its beat has stood still
-   * for the lease on this process's own clock.
+   * Whether a worker has lost a claim: its process is gone from this machine, or its beat has stood still for
+   * the lease on this process's own clock — counted from when this claim was first seen, because a worker
+   * beats only while it has something out.
    */
-  async isGone(worker: string): Promise<boolean> {
+  async isGone(worker: string, claim: string): Promise<boolean> {
     const { environment, settings, store, tenant } = this.#context;
     const [record] = await store.read(tenant, [`worker:${worker}`]);
     const state = record?.state as unknown as WorkerState | undefined;
     if (state !== undefined && state.host === this.#host && !isRunning(state.process)) return true;
     const beat = state?.beat ?? 0;
     const now = environment.monotonic();
-    const watched = this.#watched.get(worker);
+    const watched = this.#watched.get(claim);
     if (watched?.beat !== beat) {
-      this.#watched.set(worker, { beat, seenAt: now });
+      if (this.#watched.size >= WATCHED_MAX) this.#watched.clear();
+      this.#watched.set(claim, { beat, seenAt: now });
       return false;
     }
     return now - watched.seenAt > settings.leaseMs;

@@ -1,13 +1,13 @@
 // Operations as the store keeps them: reading a row, and turning a decision into one change.
 
 import { sha256Hex } from '../core/digest.ts';
-import { FREE_LOCK, holdsLocks, lockAfter, type LockState } from '../core/locks.ts';
+import { FREE_LOCK, lockAfter, type LockState } from '../core/locks.ts';
 import type { ContentDigest } from '../core/attempt.ts';
 import { evolveAll, type Operation, type OperationEvent } from '../core/operation.ts';
 import type { Reply } from '../destination/port.ts';
 import type {
-  Change,
   ContentDocument,
+  CrossRunEntry,
   Json,
   LiveRow,
   Store,
@@ -137,10 +137,11 @@ export function writesOf(next: NextState): { readonly operation: Operation; read
       live: liveRowOf(operation, next.worker),
     },
   ];
+  const startsAttempt = next.events.some((event) => event.type === 'attempt_started');
   for (const lock of next.locks) {
-    const after = lockAfter(lock.state, operation);
+    const after = lockAfter(lock.state, operation, startsAttempt);
     if (after === lock.state) continue;
-    if (holdsLocks(operation) && lock.state.holder !== null && lock.state.holder !== operation.id) {
+    if (startsAttempt && lock.state.holder !== null && lock.state.holder !== operation.id) {
       throw new Error(`Assertion: ${operation.id} would take a lock that ${lock.state.holder} holds (I12).`);
     }
     writes.push({
@@ -156,10 +157,31 @@ export function writesOf(next: NextState): { readonly operation: Operation; read
 /** Who is next in the lines of the locks that a step has freed. */
 export function nextInLine(before: LockRecords, operation: Operation): readonly string[] {
   return before.flatMap((lock) => {
-    const after = lockAfter(lock.state, operation);
+    const after = lockAfter(lock.state, operation, false);
     const first = after.line[0];
     return after.holder === null && first !== undefined ? [first] : [];
   });
 }
 
-export type ChangeParts = Omit<Change, 'tenant' | 'at' | 'writes'>;
+/** No hour begins with it: the place where open work of an intent is found, however old it is. */
+export function openKey(crossRunHash: string): string {
+  return `ffffffff${crossRunHash}`;
+}
+
+/**
+ * The entry by which other runs find work that stays open; only work that stops on its way gets one, so that
+ * what goes straight through costs nothing.
+ */
+export function openEntries(before: Operation | undefined, after: Operation): readonly CrossRunEntry[] {
+  if (!staysOpen(after) || (before !== undefined && staysOpen(before))) return [];
+  return [{ key: openKey(after.crossRunHash), stream: streamOf(after.id) }];
+}
+
+function staysOpen({ stage, why }: Operation): boolean {
+  return (
+    stage === 'awaiting_approval' ||
+    stage === 'parked' ||
+    (stage === 'ready' && why !== undefined) ||
+    stage === 'checking'
+  );
+}

@@ -1,20 +1,19 @@
 // The way of one operation from *ready* to *closed*: claim and record the attempt, send, record what came
-// back, look up, read back. Read → decide → store → touch the world, each beat in its own line.
+// back, have it looked up and read back. Read → decide → store → touch the world, each beat in its own line.
 
-import { canonicalJson, type JsonObject } from '../core/canonical.ts';
+import type { JsonObject } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
-import type { Evidence, Finding } from '../core/evidence.ts';
+import type { Finding } from '../core/evidence.ts';
 import { lockedBy } from '../core/locks.ts';
 import { isUnsettled, type Operation } from '../core/operation.ts';
-import { isAbsenceProof, usableLookups } from '../core/repeatability.ts';
-import { classifyReply, readLookup, readReadBack } from '../core/reply-reading.ts';
-import { fillTemplate, type TemplateValues } from '../core/template.ts';
-import type { AskReport, Destination, LateReply, Reply, SendReport } from '../destination/port.ts';
-import { type ContentDocument, StoreFault } from '../store/port.ts';
+import type { ConnectReport, Destination, LateReply, SendReport } from '../destination/port.ts';
 import { encodeReply } from './answers.ts';
-import { type EngineContext, newId, SALT_BYTES } from './context.ts';
+import { Checks } from './checks.ts';
+import { type EngineContext, newId, newReview } from './context.ts';
 import { readPayload, type StoredPayload } from './payload.ts';
-import { contentDocument, type LockRecords, type OperationRecord, readOperation } from './records.ts';
+import { type LockRecords, type OperationRecord, readOperation } from './records.ts';
+import { Recorder } from './recorder.ts';
+import { describe, factsUnknown, readReport } from './reports.ts';
 import { replyTimeoutMs } from './settings.ts';
 import { takeStep } from './steps.ts';
 
@@ -29,8 +28,8 @@ export interface StartedAttempt {
   readonly meta?: string;
 }
 
-const OUTCOME_RETRY_FIRST_MS = 100;
-const OUTCOME_RETRY_MAX_MS = 5_000;
+/** A destination whose tools are not known is asked again after this. */
+const UNKNOWN_TOOLS_MS = 1_000;
 
 export class Sender {
   readonly #context: EngineContext;
@@ -38,16 +37,28 @@ export class Sender {
   readonly #carried = new Set<string>();
   /** Attempts that were given to a destination; of any other attempt of ours it is proven that nothing left. */
   readonly #handedOver = new Set<string>();
-  readonly #timers = new Set<() => void>();
+  /** One timer for an operation: a later call takes the place of an earlier one. */
+  readonly #timers = new Map<string, () => void>();
+  readonly #recorder: Recorder;
+  readonly #checks: Checks;
   #closing = false;
-  /** Called with operations that may have become sendable by what was done here. */
-  onFreed: (operations: readonly string[]) => void = () => {};
 
   constructor(context: EngineContext) {
     this.#context = context;
+    this.#recorder = new Recorder(context);
+    this.#checks = new Checks(context, this.#recorder);
     for (const destination of context.destinations.values()) {
       destination.onLateReply = (late) => void this.#late(destination, late);
     }
+  }
+
+  /** Called with operations that may have become sendable by what was done here. */
+  get onFreed(): (operations: readonly string[]) => void {
+    return this.#recorder.onFreed;
+  }
+
+  set onFreed(listener: (operations: readonly string[]) => void) {
+    this.#recorder.onFreed = listener;
   }
 
   get carried(): ReadonlySet<string> {
@@ -57,7 +68,27 @@ export class Sender {
   /** No first byte leaves after this; what is out goes on to be recorded. */
   close(): void {
     this.#closing = true;
-    for (const cancel of this.#timers) cancel();
+    this.#recorder.close();
+    for (const cancel of this.#timers.values()) cancel();
+    this.#timers.clear();
+  }
+
+  /** This process is about to record an attempt of the operation, and to send it. */
+  carry(id: string): void {
+    this.#carried.add(id);
+  }
+
+  /** It was not recorded after all. */
+  drop(id: string): void {
+    this.#carried.delete(id);
+  }
+
+  isStillOurs(operation: Operation, facts: ToolFacts, args: JsonObject): Promise<boolean | undefined> {
+    return this.#checks.isStillOurs(operation, facts, args);
+  }
+
+  isProvenAbsent(operation: Operation, facts: ToolFacts, args: JsonObject): Promise<boolean> {
+    return this.#checks.isProvenAbsent(operation, facts, args);
   }
 
   /** Hands over an attempt that was recorded in the commit of its proposal, and carries on from there. */
@@ -71,23 +102,26 @@ export class Sender {
     }
   }
 
-  /** Does what is due for an operation, until nothing is or somebody else must act. */
-  async carryOn(record: OperationRecord): Promise<void> {
+  /**
+   * Does what is due for an operation, until nothing is or somebody else must act.
+   * @param mayConnect false: a destination that is away is not asked again now; that it waits is recorded
+   */
+  async carryOn(record: OperationRecord, mayConnect = true): Promise<void> {
     const { id } = record.operation;
     if (this.#carried.has(id)) return;
     this.#carried.add(id);
     try {
-      await this.#carryOn(record);
+      await this.#carryOn(record, mayConnect);
     } finally {
       this.#carried.delete(id);
     }
   }
 
-  async #carryOn(from: OperationRecord | undefined): Promise<void> {
+  async #carryOn(from: OperationRecord | undefined, mayConnect = true): Promise<void> {
     let record: OperationRecord | undefined = from;
     while (record !== undefined && !this.#closing) {
       const { operation }: OperationRecord = record;
-      if (operation.stage === 'ready') record = await this.#startAndSend(record);
+      if (operation.stage === 'ready') record = await this.#startAndSend(record, mayConnect);
       else if (operation.stage === 'checking') record = await this.#check(record);
       else return;
     }
@@ -95,21 +129,21 @@ export class Sender {
 
   // ── Sending ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #startAndSend(record: OperationRecord): Promise<OperationRecord | undefined> {
+  async #startAndSend(record: OperationRecord, mayConnect: boolean): Promise<OperationRecord | undefined> {
     const { operation } = record;
-    if (operation.why?.code === 'waits_until' && this.#later(record, operation.why.until)) return undefined;
+    if (operation.why?.code === 'waits_until' && this.#later(operation.id, operation.why.until))
+      return undefined;
     const destination = this.#context.destinations.get(operation.destination);
     if (destination === undefined) return undefined;
-    const connection = destination.isConnected()
-      ? ({ connected: true } as const)
-      : await destination.connect();
+    const connection = await connected(destination, mayConnect);
     const payload = await readPayload(this.#context, operation);
     await this.#context.refreshFacts();
-    const facts = this.#context.factsFor(operation.destination, operation.tool, payload.arguments);
-    if (facts === undefined && connection.connected) return undefined;
-    const started = await this.#start(record, payload, facts, connection.connected ? '' : connection.detail);
-    if (started === undefined) return undefined;
-    return 'attempt' in started ? this.#send(started) : started;
+    const facts = connection.connected
+      ? this.#context.factsFor(operation.destination, operation.tool, payload.arguments)
+      : undefined;
+    const detail = connection.connected ? `it lists no tool ${operation.tool}` : connection.detail;
+    const started = await this.#start(record, payload, facts, detail);
+    return started === undefined ? undefined : this.#send(started);
   }
 
   /** The claim: D8's conditions, the locks and the attempt's start in one commit. */
@@ -118,10 +152,9 @@ export class Sender {
     payload: StoredPayload,
     facts: ToolFacts | undefined,
     connectionDetail: string,
-  ): Promise<StartedAttempt | OperationRecord | undefined> {
+  ): Promise<StartedAttempt | undefined> {
     const context = this.#context;
     const { environment, settings } = context;
-    const usedFacts = facts ?? factsUnknown(record.operation);
     const attempt = newId(context, 'att');
     const predecessor = await this.#unsettledPredecessor(record.operation);
     context.reached('before_attempt_commit');
@@ -138,13 +171,13 @@ export class Sender {
           startedAt: at,
           sendBy: at + settings.bounds.sendByMs,
         },
-        newReview: { id: newId(context, 'rev'), expiresAt: at + settings.approvalLifetimeMs },
+        newReview: newReview(context, at),
         conditions: {
           at,
-          facts: usedFacts,
+          facts,
           bounds: settings.bounds,
           digest: payload.digest,
-          connected: facts !== undefined && connectionDetail === '',
+          connected: facts !== undefined,
           connectionDetail,
           lockedBy: firstLock(locks, operation.id),
           unsettledPredecessor: predecessor,
@@ -152,8 +185,9 @@ export class Sender {
       }),
     });
     this.onFreed(result.stored ? result.freed : []);
-    if (!result.stored || result.record.operation.stage !== 'sending') return undefined;
-    return { record: result.record, attempt, payload: payload.text, facts: usedFacts, notedAt };
+    if (!result.stored || result.record.operation.stage !== 'sending' || facts === undefined)
+      return undefined;
+    return { record: result.record, attempt, payload: payload.text, facts, notedAt };
   }
 
   async #unsettledPredecessor(operation: Operation): Promise<string | undefined> {
@@ -195,8 +229,9 @@ export class Sender {
     const { operation } = started.record;
     const reading = readReport(report, started.facts);
     const reply = report.left === 'maybe' ? report.reply : undefined;
-    const documents = reply === undefined ? [] : [this.#document('result', operation.id, encodeReply(reply))];
-    return this.#record(started.record, reading.finding, started.facts, {
+    const documents =
+      reply === undefined ? [] : [this.#recorder.document('result', operation.id, encodeReply(reply))];
+    return this.#recorder.record(started.record, reading.finding, started.facts, {
       closes: started.attempt,
       attempt: started.attempt,
       documents,
@@ -212,11 +247,12 @@ export class Sender {
       const record = await readOperation(context.store, context.tenant, late.operation);
       if (record === undefined) return;
       const payload = await readPayload(context, record.operation);
-      const facts = context.factsFor(destination.name, record.operation.tool, payload.arguments);
-      if (facts === undefined) return;
+      const facts =
+        context.factsFor(destination.name, record.operation.tool, payload.arguments) ??
+        factsUnknown(record.operation);
       const reading = readReport({ left: 'maybe', ended: 'reply', reply: late.reply, detail: '' }, facts);
-      const documents = [this.#document('result', late.operation, encodeReply(late.reply))];
-      const stored = await this.#record(record, reading.finding, facts, {
+      const documents = [this.#recorder.document('result', late.operation, encodeReply(late.reply))];
+      const stored = await this.#recorder.record(record, reading.finding, facts, {
         closes: late.attempt,
         attempt: late.attempt,
         documents,
@@ -231,100 +267,17 @@ export class Sender {
     }
   }
 
-  // ── Looking up and reading back ──────────────────────────────────────────────────────────────────────────
+  // ── Checking ─────────────────────────────────────────────────────────────────────────────────────────────
 
   async #check(record: OperationRecord): Promise<OperationRecord | undefined> {
-    const { operation } = record;
-    const context = this.#context;
-    if (
-      operation.why !== undefined &&
-      'nextAt' in operation.why &&
-      this.#later(record, operation.why.nextAt)
-    ) {
-      return undefined;
-    }
-    const destination = context.destinations.get(operation.destination);
+    const { id, why, destination: name } = record.operation;
+    if (why !== undefined && 'nextAt' in why && this.#later(id, why.nextAt)) return undefined;
+    const destination = this.#context.destinations.get(name);
     if (destination === undefined) return undefined;
-    const payload = await readPayload(context, operation);
-    const facts = context.factsFor(operation.destination, operation.tool, payload.arguments);
-    if (facts === undefined) {
-      // The server has not listed its tools yet; connecting makes it do so.
-      await destination.connect();
-      this.#later(record, context.environment.now() + OUTCOME_RETRY_FIRST_MS);
-      return undefined;
-    }
-    return operation.why?.code === 'reading_back'
-      ? this.#readBack(record, destination, facts, payload.arguments)
-      : this.#lookUp(record, destination, facts, payload.arguments);
-  }
-
-  async #lookUp(
-    record: OperationRecord,
-    destination: Destination,
-    facts: ToolFacts,
-    args: JsonObject,
-  ): Promise<OperationRecord | undefined> {
-    const context = this.#context;
-    const { operation } = record;
-    const [lookup] = usableLookups(facts.operation);
-    if (lookup?.tool === undefined) throw new Error(`Assertion: ${operation.id} has no look-up to make.`);
-    context.reached('before_lookup');
-    const values = templateValues(operation, args);
-    const asked = await this.#ask(destination, lookup.tool, values, context.settings.lookUpTimeoutMs);
-    context.reached('lookup_answered');
-    const at = context.environment.now();
-    if (!asked.answered) {
-      return this.#record(record, { kind: 'lookup', found: 'inconclusive' }, facts, {
-        attempt: operation.attempts.at(-1)?.id,
-      });
-    }
-    const read = readLookup(asked.reply, lookup, values);
-    const found =
-      read.found === 'absent' && !isAbsenceProof(operation, lookup, facts, at) ? 'not_found' : read.found;
-    const finding: Finding = {
-      kind: 'lookup',
-      found,
-      ...(read.count === undefined ? {} : { count: read.count }),
-    };
-    return this.#record(record, finding, facts, {
-      attempt: operation.attempts.at(-1)?.id,
-      documents: [this.#document('evidence', operation.id, encodeReply(asked.reply))],
-      found: {
-        ...(read.record === undefined ? {} : { id: read.record }),
-        ...(read.version === undefined ? {} : { version: read.version }),
-      },
-    });
-  }
-
-  async #readBack(
-    record: OperationRecord,
-    destination: Destination,
-    facts: ToolFacts,
-    args: JsonObject,
-  ): Promise<OperationRecord | undefined> {
-    const context = this.#context;
-    const { operation } = record;
-    const readback = facts.operation?.readback;
-    if (readback === undefined) throw new Error(`Assertion: ${operation.id} has no read-back to make.`);
-    context.reached('before_readback');
-    const values = templateValues(operation, args);
-    const asked = await this.#ask(destination, readback.tool, values, context.settings.readBackTimeoutMs);
-    context.reached('readback_answered');
-    const attempt = operation.attempts.at(-1)?.id;
-    if (!asked.answered) {
-      return this.#record(record, { kind: 'readback', matches: 'inconclusive' }, facts, { attempt });
-    }
-    const read = readReadBack(asked.reply, readback, values);
-    const finding: Finding = {
-      kind: 'readback',
-      matches: read.matches,
-      ...(read.matches === false ? { otherwise: 'cannot_tell' as const } : {}),
-      ...(read.version === undefined ? {} : { version: read.version }),
-    };
-    return this.#record(record, finding, facts, {
-      attempt,
-      documents: [this.#document('after', operation.id, encodeReply(asked.reply))],
-    });
+    const checked = await this.#checks.check(record, destination);
+    if (checked !== 'later') return checked;
+    this.#later(id, this.#context.environment.now() + UNKNOWN_TOOLS_MS);
+    return undefined;
   }
 
   /**
@@ -332,10 +285,10 @@ export class Sender {
    * stored, or its way ended in a fault. Where it was never given to a destination, that is the proof that
    * nothing left; else its outcome is unknown.
    */
-  async reclaim(record: OperationRecord): Promise<void> {
+  async reclaim(record: OperationRecord): Promise<OperationRecord | undefined> {
     const { operation } = record;
     const attempt = operation.attempts.find((one) => one.open && one.worker === this.#context.worker);
-    if (attempt === undefined || this.#carried.has(operation.id)) return;
+    if (attempt === undefined || this.#carried.has(operation.id)) return undefined;
     const payload = await readPayload(this.#context, operation);
     const facts =
       this.#context.factsFor(operation.destination, operation.tool, payload.arguments) ??
@@ -346,13 +299,16 @@ export class Sender {
       left,
       what: left === 'no' ? 'never_handed_over' : 'abandoned',
     };
-    const stored = await this.#record(record, finding, facts, { closes: attempt.id, attempt: attempt.id });
+    const stored = await this.#recorder.record(record, finding, facts, {
+      closes: attempt.id,
+      attempt: attempt.id,
+    });
     this.#handedOver.delete(attempt.id);
-    if (stored !== undefined) await this.carryOn(stored);
+    return stored;
   }
 
   /** The claim of a worker that is gone: what it had out is unknown from now on, and looked up by us (I6). */
-  async takeOver(record: OperationRecord): Promise<void> {
+  async takeOver(record: OperationRecord): Promise<OperationRecord> {
     const context = this.#context;
     const { operation } = record;
     const open = operation.attempts.filter((attempt) => attempt.open);
@@ -360,7 +316,6 @@ export class Sender {
     for (const attempt of open) {
       const payload = await readPayload(context, operation);
       const facts = context.factsFor(operation.destination, operation.tool, payload.arguments);
-      if (facts === undefined) return;
       const result = await takeStep(context, {
         id: operation.id,
         command: () => ({
@@ -374,124 +329,20 @@ export class Sender {
       present = result.record;
       if (result.stored) this.onFreed(result.freed);
     }
-    await this.carryOn(present);
-  }
-
-  /**
-   * `state` writes: whether what is at the target now is still what the operation wrote. `undefined` where
-   * that cannot be read.
-   */
-  async isStillOurs(operation: Operation, facts: ToolFacts, args: JsonObject): Promise<boolean | undefined> {
-    const destination = this.#context.destinations.get(operation.destination);
-    const readback = facts.operation?.readback;
-    if (destination === undefined || readback === undefined) return undefined;
-    const values = templateValues(operation, args);
-    const asked = await this.#ask(
-      destination,
-      readback.tool,
-      values,
-      this.#context.settings.readBackTimeoutMs,
-    );
-    if (!asked.answered) return undefined;
-    // A complete answer that the record cannot be read is an answer: it is not there as we left it.
-    if (asked.reply.kind !== 'result') return false;
-    const { matches } = readReadBack(asked.reply, readback, values);
-    return matches === 'inconclusive' ? undefined : matches;
-  }
-
-  async #ask(
-    destination: Destination,
-    question: { readonly name: string; readonly arguments: { readonly [argument: string]: unknown } },
-    values: TemplateValues,
-    timeoutMs: number,
-  ): Promise<AskReport> {
-    const filled = fillTemplate(question.arguments, values);
-    if (!filled.ok) return { answered: false, detail: `no value for {${filled.missing}}` };
-    if (!destination.isConnected()) {
-      const connection = await destination.connect();
-      if (!connection.connected) return { answered: false, detail: connection.detail };
-    }
-    return destination.ask({ tool: question.name, payload: canonicalJson(filled.value), timeoutMs });
-  }
-
-  // ── Recording ────────────────────────────────────────────────────────────────────────────────────────────
-
-  /**
-   * Stores a finding. What the world has answered must not be lost by a store that is down for a moment: it is
-   * tried again until it is stored or this process ends (then the sweep finds the open attempt).
-   */
-  async #record(
-    record: OperationRecord,
-    finding: Finding,
-    facts: ToolFacts,
-    beside: {
-      readonly closes?: string;
-      readonly attempt?: string | undefined;
-      readonly documents?: readonly ContentDocument[];
-      /** What becomes the operation's result; the first of the documents holds it. */
-      readonly reply?: Reply | undefined;
-      readonly found?: Operation['record'] | undefined;
-    },
-  ): Promise<OperationRecord | undefined> {
-    const context = this.#context;
-    const observedAt = context.environment.now();
-    const material = beside.documents?.[0]?.digest;
-    context.reached('before_outcome_commit');
-    for (let pause = OUTCOME_RETRY_FIRST_MS; ; pause = Math.min(pause * 2, OUTCOME_RETRY_MAX_MS)) {
-      try {
-        const result = await takeStep(context, {
-          id: record.operation.id,
-          from: pause === OUTCOME_RETRY_FIRST_MS ? record : undefined,
-          documents: beside.documents ?? [],
-          reply: beside.reply,
-          command: () => {
-            const evidence: Evidence = {
-              ...finding,
-              ...(beside.attempt === undefined ? {} : { attempt: beside.attempt }),
-              ...(material === undefined ? {} : { material }),
-              observer: context.worker,
-              observedAt,
-              recordedAt: context.environment.now(),
-            };
-            return {
-              type: 'record_evidence',
-              evidence,
-              facts,
-              bounds: context.settings.bounds,
-              ...(beside.closes === undefined ? {} : { closes: beside.closes }),
-              ...(beside.reply !== undefined && material !== undefined ? { result: material } : {}),
-              ...(isEmpty(beside.found) ? {} : { record: beside.found }),
-            };
-          },
-        });
-        context.reached('outcome_recorded');
-        if (result.stored) this.onFreed(result.freed);
-        return result.record;
-      } catch (cause) {
-        if (!(cause instanceof StoreFault)) throw cause;
-        context.report(
-          `The outcome of ${record.operation.id} could not be recorded and is tried again in ${pause} ms: ${cause.message}`,
-        );
-        if (this.#closing) return undefined;
-        await new Promise<void>((resolve) => context.environment.after(pause, resolve));
-      }
-    }
-  }
-
-  #document(label: string, owner: string, bytes: Uint8Array): ContentDocument {
-    return contentDocument(label, owner, bytes, this.#context.environment.random(SALT_BYTES));
+    return present;
   }
 
   /** True when the instant is still to come; then this process looks again by itself at that instant. */
-  #later(record: OperationRecord, at: number): boolean {
+  #later(id: string, at: number): boolean {
     const { environment } = this.#context;
     const ms = at - environment.now();
     if (ms <= 0) return false;
+    this.#timers.get(id)?.();
     const cancel = environment.after(ms, () => {
-      this.#timers.delete(cancel);
-      void this.#again(record.operation.id);
+      this.#timers.delete(id);
+      void this.#again(id);
     });
-    this.#timers.add(cancel);
+    this.#timers.set(id, cancel);
     return true;
   }
 
@@ -505,8 +356,10 @@ export class Sender {
   }
 }
 
-function isEmpty(found: Operation['record'] | undefined): found is undefined {
-  return found === undefined || (found.id === undefined && found.version === undefined);
+async function connected(destination: Destination, mayConnect: boolean): Promise<ConnectReport> {
+  if (destination.isConnected()) return { connected: true };
+  if (!mayConnect) return { connected: false, detail: 'it did not answer a moment ago' };
+  return destination.connect();
 }
 
 function firstLock(locks: LockRecords, operation: string): string | undefined {
@@ -515,66 +368,4 @@ function firstLock(locks: LockRecords, operation: string): string | undefined {
     if (holder !== undefined) return holder;
   }
   return undefined;
-}
-
-function templateValues(operation: Operation, args: JsonObject): TemplateValues {
-  return {
-    arguments: args,
-    ...(operation.stamp === undefined ? {} : { stamp: operation.stamp }),
-    ...(operation.record?.id === undefined ? {} : { record: operation.record.id }),
-  };
-}
-
-/** Only while the destination cannot be connected: nothing is decided from these but to wait. */
-function factsUnknown(operation: Operation): ToolFacts {
-  return {
-    destination: operation.destination,
-    tool: operation.tool,
-    class: operation.toolClass,
-    classSource: 'nobody',
-    repeat: operation.repeat,
-    checksArguments: false,
-    digest: operation.factsDigest,
-  };
-}
-
-/** What a report says, in the contract's words. */
-function readReport(
-  report: SendReport,
-  facts: ToolFacts,
-): { readonly finding: Finding; readonly found?: Operation['record'] } {
-  if (report.left === 'no') return { finding: { kind: 'transport', left: 'no', what: report.proof } };
-  if (report.reply === undefined)
-    return { finding: { kind: 'transport', left: 'maybe', what: report.ended } };
-  return readReply(report.reply, facts);
-}
-
-function readReply(
-  reply: Reply,
-  facts: ToolFacts,
-): { readonly finding: Finding; readonly found?: Operation['record'] } {
-  const read = classifyReply(reply, facts.operation);
-  const found = {
-    ...(read.record === undefined ? {} : { id: read.record }),
-    ...(read.version === undefined ? {} : { version: read.version }),
-  };
-  switch (read.means) {
-    case 'applied':
-    case 'accepted':
-      return { finding: { kind: 'acknowledgement', means: 'accepted' }, found };
-    case 'in_progress':
-      return { finding: { kind: 'acknowledgement', means: 'in_progress' }, found };
-    case 'rejected':
-      return { finding: { kind: 'acknowledgement', means: 'rejected' } };
-    case 'rejected_temporary':
-      return { finding: { kind: 'acknowledgement', means: 'rejected_temporary' } };
-    case 'error':
-      return { finding: { kind: 'acknowledgement', means: 'error' } };
-    case 'unknown':
-      return { finding: { kind: 'transport', left: 'maybe', what: 'reply_without_outcome' } };
-  }
-}
-
-export function describe(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

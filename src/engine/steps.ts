@@ -9,6 +9,7 @@ import type { EngineContext } from './context.ts';
 import {
   type LockRecords,
   nextInLine,
+  openEntries,
   type OperationRecord,
   readLocks,
   readOperation,
@@ -60,6 +61,7 @@ export async function takeStep(context: EngineContext, step: Step): Promise<Step
       {
         tenant,
         at,
+        crossRun: openEntries(from.operation, operation),
         writes: step.beside === undefined ? writes : [...writes, ...(await step.beside())],
         ...(step.documents === undefined ? {} : { documents: step.documents }),
       },

@@ -5,7 +5,8 @@ import { StoreFault } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
 import type { Presence } from './presence.ts';
 import { NEVER_DUE, type OperationRecord, readOperation } from './records.ts';
-import { describe, type Sender } from './sender.ts';
+import { describe } from './reports.ts';
+import type { Sender } from './sender.ts';
 import { takeStep } from './steps.ts';
 
 const TICK_MS = 100;
@@ -24,7 +25,8 @@ export class Worker {
   #cancelTick: (() => void) | undefined;
   #foreignCommits = -1;
   #scanAt = 0;
-  #beatAt = 0;
+  #cancelBeat: (() => void) | undefined;
+  #silent = false;
   #running: Promise<void> | undefined;
   readonly #underWay = new Set<Promise<void>>();
   #closed = false;
@@ -40,6 +42,7 @@ export class Worker {
 
   start(): void {
     this.#schedule(0);
+    this.#scheduleBeat();
   }
 
   async close(): Promise<void> {
@@ -72,10 +75,9 @@ export class Worker {
 
   async #tick(): Promise<void> {
     try {
-      await this.#beatWhileCarrying();
       for (const id of [...this.#nudged]) {
         this.#nudged.delete(id);
-        await this.#look(id);
+        await this.#lookSafely(id);
       }
       const foreign = await this.#context.store.foreignCommits();
       const now = this.#context.environment.monotonic();
@@ -90,12 +92,32 @@ export class Worker {
     }
   }
 
-  async #beatWhileCarrying(): Promise<void> {
+  /**
+   * On a timer of its own: nothing that takes long here may make this process look gone. It goes on while the
+   * process closes and waits for what is out.
+   */
+  #scheduleBeat(): void {
     const { environment, settings } = this.#context;
-    const now = environment.monotonic();
-    if (this.#sender.carried.size === 0 || now < this.#beatAt) return;
-    this.#beatAt = now + settings.leaseMs / 5;
-    await this.#presence.beat();
+    this.#cancelBeat = environment.after(settings.leaseMs / 5, () => {
+      void this.#beat().finally(() => {
+        if (!this.#silent) this.#scheduleBeat();
+      });
+    });
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#sender.carried.size === 0) return;
+    try {
+      await this.#presence.beat();
+    } catch (cause) {
+      this.#context.report(`That this process lives could not be recorded: ${describe(cause)}`);
+    }
+  }
+
+  /** Nothing is out any more. */
+  silence(): void {
+    this.#silent = true;
+    this.#cancelBeat?.();
   }
 
   /** Another process may have decided or settled what callers here wait for. */
@@ -120,7 +142,7 @@ export class Worker {
       dueBy: now,
       limit: PAGE,
     });
-    for (const row of lapsed) await this.#look(row.stream.slice(3));
+    for (const row of lapsed) await this.#lookSafely(row.stream.slice(3));
     // In order of arrival and whole, so that work which cannot go on yet never hides work which can.
     let after: string | undefined;
     for (;;) {
@@ -131,9 +153,19 @@ export class Worker {
         limit: PAGE,
         ...(after === undefined ? {} : { after }),
       });
-      for (const row of rows) if (row.dueAt <= now) await this.#look(row.stream.slice(3));
+      for (const row of rows) if (row.dueAt <= now) await this.#lookSafely(row.stream.slice(3));
       after = rows.at(-1)?.order;
       if (rows.length < PAGE || this.#closed) return;
+    }
+  }
+
+  /** One operation that cannot be looked at must not hide those behind it. A store that is down ends the scan. */
+  async #lookSafely(id: string): Promise<void> {
+    try {
+      await this.#look(id);
+    } catch (cause) {
+      if (cause instanceof StoreFault) throw cause;
+      this.#context.report(`Operation ${id} could not be looked at: ${describe(cause)}`);
     }
   }
 
@@ -150,16 +182,18 @@ export class Worker {
         }
         return;
       case 'ready':
-        if (this.#mayTry(operation.destination)) this.#carryOn(record);
+        this.#tryReady(record);
         return;
       case 'sending':
       case 'checking': {
-        const holder = operation.attempts.at(-1)?.worker;
-        if (holder === worker) {
-          if (operation.stage === 'sending') await this.#sender.reclaim(record);
-          else this.#carryOn(record);
-        } else if (holder === undefined || (await this.#presence.isGone(holder))) {
-          await this.#sender.takeOver(record);
+        const last = operation.attempts.at(-1);
+        if (last?.worker === worker) {
+          this.#carryOn(operation.stage === 'sending' ? await this.#sender.reclaim(record) : record);
+        } else if (
+          last === undefined ||
+          (await this.#presence.isGone(last.worker, `${last.id}/${operation.epoch}`))
+        ) {
+          this.#carryOn(await this.#sender.takeOver(record));
         }
         return;
       }
@@ -168,10 +202,18 @@ export class Worker {
     }
   }
 
+  /** While its destination may not be asked again, that an operation waits for it is recorded, once. */
+  #tryReady(record: OperationRecord): void {
+    const { destination, why } = record.operation;
+    const mayTry = this.#mayTry(destination);
+    if (mayTry || why === undefined) this.#carryOn(record, mayTry);
+  }
+
   /** Not awaited: one slow destination must not hold up the others. */
-  #carryOn(record: OperationRecord): void {
+  #carryOn(record: OperationRecord | undefined, mayConnect = true): void {
+    if (record === undefined) return;
     const work: Promise<void> = this.#sender
-      .carryOn(record)
+      .carryOn(record, mayConnect)
       .catch((cause: unknown) => {
         this.#context.report(`Operation ${record.operation.id} could not be carried on: ${describe(cause)}`);
       })

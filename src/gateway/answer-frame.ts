@@ -5,6 +5,7 @@ import type { JsonObject, JsonValue } from '../core/canonical.ts';
 import type { Operation } from '../core/operation.ts';
 import {
   answerText,
+  fateUnknownText,
   foundText,
   isFoundByLookUp,
   type Surroundings,
@@ -12,7 +13,7 @@ import {
   storeDownText,
 } from '../core/wording.ts';
 import type { Reply } from '../destination/port.ts';
-import type { Answer } from '../engine/answers.ts';
+import type { Answer, OperationAnswer } from '../engine/answers.ts';
 
 export const OPERATION_META = 'counterfoil/operation';
 
@@ -52,6 +53,9 @@ export function textResult(text: string, isError: boolean): string {
 
 async function ownResult(answer: Exclude<Answer, { kind: 'reply' }>, door: AnswerDoor): Promise<JsonValue> {
   if (answer.kind === 'not_recorded') return { content: [text(storeDownText())], isError: true };
+  if (answer.kind === 'fate_unknown') {
+    return { content: [text(fateUnknownText(answer.operation))], isError: true };
+  }
   const words = surroundings(answer, door);
   const meta = operationMeta(answer.operation);
   if (answer.kind === 'state') {
@@ -68,7 +72,7 @@ async function ownResult(answer: Exclude<Answer, { kind: 'reply' }>, door: Answe
 }
 
 function firstWords(
-  { kind, operation }: Exclude<Answer, { kind: 'reply' | 'not_recorded' }>,
+  { kind, operation }: Exclude<OperationAnswer, { kind: 'reply' }>,
   words: Surroundings,
 ): string {
   if (kind !== 'found') return answerText(operation, words);
@@ -76,10 +80,7 @@ function firstWords(
   return isFoundByLookUp(operation) ? foundText(operation, words) : statusText(operation, words);
 }
 
-export function surroundings(
-  answer: Exclude<Answer, { kind: 'not_recorded' }>,
-  door: AnswerDoor,
-): Surroundings {
+export function surroundings(answer: OperationAnswer, door: AnswerDoor): Surroundings {
   return {
     helperTool: door.helperTool,
     where: door.where,

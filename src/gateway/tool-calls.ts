@@ -6,7 +6,7 @@ import type { ToolFacts } from '../core/contract.ts';
 import type { Reached } from '../core/stopping-points.ts';
 import { misconfiguredText, unrepresentableText } from '../core/wording.ts';
 import type { McpFrame } from '../destination/mcp/frame.ts';
-import type { Answer } from '../engine/answers.ts';
+import { type Answer, ownOperation } from '../engine/answers.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import { type AnswerDoor, answerFrame, errorFrame, resultFrame, textResult } from './answer-frame.ts';
 import { readToolCall, type ToolCall } from './call.ts';
@@ -196,7 +196,7 @@ export class ToolCalls {
     const { ledger, reached } = this.#parts;
     const frame = await answerFrame(open.id, answer, this.#door(tool));
     reached('before_answer');
-    const operation = answer.kind === 'not_recorded' ? undefined : answer.operation;
+    const operation = ownOperation(answer);
     if (open.signal.aborted) {
       if (operation !== undefined) ledger.undelivered(operation.id);
       return;

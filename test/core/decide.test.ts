@@ -240,6 +240,27 @@ describe('record_evidence', () => {
     expect(late.state).toBe('closed rejected');
   });
 
+  test('a definitive refusal of the first try ends it, when the second was not there and the contract has gone', () => {
+    const late = setupLost({ facts: factsWithLookup() });
+    late.learn(ABSENT);
+    late.start();
+    late.comesBack(ABSENT);
+    expect(late.state).toBe('ready absent');
+    late.changeFacts(factsOf({ operation: contractOf() }));
+    late.learn(REJECTED, 'att_1');
+    expect(late.state).toBe('closed absent');
+  });
+
+  test('what waits to be sent again after an absence waits for a person, once the contract does not allow it', () => {
+    const looked = setupLost({ facts: factsWithLookup() });
+    looked.learn(ABSENT);
+    expect(looked.state).toBe('ready absent');
+    looked.changeFacts(factsOf({ operation: contractOf() }));
+    looked.learn(INCONCLUSIVE);
+    expect(looked.state).toBe('parked absent');
+    expect(looked.operation.why).toEqual({ code: 'absent_needs_decision' });
+  });
+
   test('late presence of the first try is an incident while the second is out', () => {
     const again = setupLost({ facts: factsWithLookup() });
     again.learn(ABSENT);

@@ -120,6 +120,7 @@ export function proposalOf(overrides: Partial<Proposal> = {}): Proposal {
     repeat: 'unique',
     factsDigest: 'facts-1',
     intentKey: '00'.repeat(20),
+    crossRunHash: '00'.repeat(16),
     sequence: 0,
     argumentsDigest: 'arguments-1',
     payload: { document: 'sha256:payload', sha256: 'payload-1', bytes: 42 },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { FREE_LOCK, holdsLocks, lockAfter, lockedBy } from '../../src/core/locks.ts';
+import { FREE_LOCK, holdsLocks, lockAfter, lockedBy, type LockState } from '../../src/core/locks.ts';
+import type { Operation } from '../../src/core/operation.ts';
 import {
   ABSENT,
   ACCEPTED,
@@ -72,6 +73,11 @@ describe('a target is locked (D6)', () => {
   });
 });
 
+/** As a commit does: only a start takes. */
+function after(lock: LockState, operation: Operation): LockState {
+  return lockAfter(lock, operation, operation.stage === 'sending');
+}
+
 describe('the line before a lock', () => {
   const waiting = (id: string) => {
     const write = setup({ proposal: { id } });
@@ -83,9 +89,9 @@ describe('the line before a lock', () => {
     const second = waiting('op_2');
     const third = waiting('op_3');
     const held = { ...FREE_LOCK, holder: 'op_1' };
-    const line = lockAfter(lockAfter(held, second.operation), third.operation);
+    const line = after(after(held, second.operation), third.operation);
     expect(line.line).toEqual(['op_2', 'op_3']);
-    expect(lockAfter(line, second.operation)).toBe(line);
+    expect(after(line, second.operation)).toBe(line);
     expect(lockedBy(line, 'op_2')).toBe('op_1');
     const free = { ...line, holder: null };
     expect(lockedBy(free, 'op_2')).toBeUndefined();
@@ -96,10 +102,10 @@ describe('the line before a lock', () => {
   test('is left by what is sent, withdrawn or closed', () => {
     for (const end of ['start', 'cancel', 'supersede'] as const) {
       const second = waiting('op_2');
-      const line = lockAfter(FREE_LOCK, second.operation);
+      const line = after(FREE_LOCK, second.operation);
       expect(line.line).toEqual(['op_2']);
       second[end]();
-      expect(lockAfter(line, second.operation).line).toEqual([]);
+      expect(after(line, second.operation).line).toEqual([]);
     }
   });
 
@@ -113,15 +119,15 @@ describe('what settled last on a target', () => {
   test('is told by the lock, and only of what landed', () => {
     const write = setup({ proposal: { id: 'op_1' } });
     write.start();
-    const taken = lockAfter(FREE_LOCK, write.operation);
+    const taken = after(FREE_LOCK, write.operation);
     expect(taken).toMatchObject({ holder: 'op_1', lastSettled: null });
     write.comesBack(ACCEPTED);
-    expect(lockAfter(taken, write.operation)).toEqual({ holder: null, line: [], lastSettled: 'op_1' });
+    expect(after(taken, write.operation)).toEqual({ holder: null, line: [], lastSettled: 'op_1' });
     const refused = setup({ proposal: { id: 'op_2' } });
     refused.start();
     const before = { ...FREE_LOCK, lastSettled: 'op_1' };
-    const held = lockAfter(before, refused.operation);
+    const held = after(before, refused.operation);
     refused.comesBack(REJECTED);
-    expect(lockAfter(held, refused.operation)).toEqual(before);
+    expect(after(held, refused.operation)).toEqual(before);
   });
 });

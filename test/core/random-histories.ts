@@ -526,7 +526,9 @@ export class Watch {
       'an attempt started that had to wait',
     );
     must(conditions.unsettledPredecessor === undefined, 'D6', 'an attempt overtook an unsettled predecessor');
-    this.#isAuthorised(operation, conditions, step.at);
+    const { facts } = conditions;
+    if (facts === undefined) throw new Error('D8: an attempt of a tool that is not known');
+    this.#isAuthorised(operation, { ...conditions, facts }, step.at);
     this.#repeatIsLawful(operation);
     const ended = this.#round.events.some(({ type }) => type === 'cancel_requested' || type === 'superseded');
     must(!ended, 'D8', 'an attempt started after it was cancelled or superseded');

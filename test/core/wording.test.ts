@@ -120,6 +120,7 @@ describe('the states that are worded here', () => {
       {
         asks: 'reached',
         waits_for_operation: 'reached',
+        waits_for_predecessor: 'reached',
         waits_for_destination: 'reached',
         waits_for_gateway: 'not yet given',
         waits_until: 'reached',
@@ -458,7 +459,7 @@ describe('for the model', () => {
       () => {
         const lost = sent(LOST);
         for (let asked = 0; asked < 3; asked += 1) {
-          lost.pass(30 * MINUTE_MS);
+          lost.pass(9 * HOUR_MS);
           lost.learn(INCONCLUSIVE);
         }
         return lost.operation;

@@ -97,9 +97,7 @@ test('processes race for claims and one is killed: no claim has two holders, and
 
 describe.skipIf(process.platform === 'win32')('a user who may not write', () => {
   const report = (file: string): unknown =>
-    JSON.parse(
-      execFileSync(process.execPath, [fixture('open-and-report.mjs'), file], { encoding: 'utf8' }),
-    );
+    JSON.parse(execFileSync(process.execPath, [fixture('open-and-report.mjs'), file], { encoding: 'utf8' }));
   const unusable = (file: string, problem: string) => ({
     name: 'StoreFault',
     code: 'ERR_STORE_UNAVAILABLE',

@@ -1,0 +1,204 @@
+// Asking the destination what became of a write: look-ups and read-backs, by tools that only read.
+
+import { canonicalJson, type JsonObject } from '../core/canonical.ts';
+import type { Lookup, ToolFacts } from '../core/contract.ts';
+import type { Finding } from '../core/evidence.ts';
+import type { Operation } from '../core/operation.ts';
+import { isAbsenceProof, usableLookups } from '../core/repeatability.ts';
+import { readLookup, readReadBack } from '../core/reply-reading.ts';
+import { fillTemplate, type TemplateValues } from '../core/template.ts';
+import type { Destination, Reply } from '../destination/port.ts';
+import { encodeReply } from './answers.ts';
+import type { EngineContext } from './context.ts';
+import { readPayload } from './payload.ts';
+import type { OperationRecord } from './records.ts';
+import type { Recorder } from './recorder.ts';
+import { factsUnknown, recordOf } from './reports.ts';
+import { takeStep } from './steps.ts';
+
+/** What was asked, and when: an answer tells of the moment at which the question left, or of a later one. */
+type Asked =
+  | { readonly answered: true; readonly askedAt: number; readonly reply: Reply }
+  | { readonly answered: false };
+
+export class Checks {
+  readonly #context: EngineContext;
+  readonly #recorder: Recorder;
+
+  constructor(context: EngineContext, recorder: Recorder) {
+    this.#context = context;
+    this.#recorder = recorder;
+  }
+
+  /**
+   * The look-up or read-back that is due. `later`: the tool is not known yet, because its server does not
+   * answer; there is nothing to record.
+   */
+  async check(
+    record: OperationRecord,
+    destination: Destination,
+  ): Promise<OperationRecord | 'later' | undefined> {
+    const context = this.#context;
+    const { operation } = record;
+    const { arguments: args } = await readPayload(context, operation);
+    let facts = context.factsFor(operation.destination, operation.tool, args);
+    if (facts === undefined) {
+      // Connecting makes the server list its tools; one that is still missing then can be asked nothing.
+      const connection = await destination.connect();
+      if (!connection.connected) return 'later';
+      facts = context.factsFor(operation.destination, operation.tool, args) ?? factsUnknown(operation);
+    }
+    if (operation.why?.code === 'reading_back') {
+      if (facts.operation?.readback !== undefined) return this.#readBack(record, destination, facts, args);
+    } else {
+      const [lookup] = usableLookups(facts.operation);
+      if (lookup !== undefined) return this.#lookUp(record, destination, facts, lookup, args);
+    }
+    return this.#reconsidered(record, facts);
+  }
+
+  /** What was to be asked can be asked no more: a contract has changed, or a tool is gone. */
+  async #reconsidered(record: OperationRecord, facts: ToolFacts): Promise<OperationRecord> {
+    const result = await takeStep(this.#context, {
+      id: record.operation.id,
+      from: record,
+      command: () => ({ type: 'reconsider', facts, bounds: this.#context.settings.bounds }),
+    });
+    if (result.stored) this.#recorder.onFreed(result.freed);
+    return result.record;
+  }
+
+  async #lookUp(
+    record: OperationRecord,
+    destination: Destination,
+    facts: ToolFacts,
+    lookup: Lookup,
+    args: JsonObject,
+  ): Promise<OperationRecord | undefined> {
+    const context = this.#context;
+    const { operation } = record;
+    context.reached('before_lookup');
+    const asked = await this.#askLookup(operation, destination, lookup, args);
+    context.reached('lookup_answered');
+    const attempt = operation.attempts.at(-1)?.id;
+    if (!asked.answered) {
+      return this.#recorder.record(record, { kind: 'lookup', found: 'inconclusive' }, facts, { attempt });
+    }
+    const read = readLookup(asked.reply, lookup, templateValues(operation, args));
+    // Counted from when it was asked: what lands while the answer is on its way is not in it.
+    const isProof = isAbsenceProof(operation, lookup, facts, asked.askedAt);
+    const finding: Finding = {
+      kind: 'lookup',
+      found: read.found === 'absent' && !isProof ? 'not_found' : read.found,
+      count: read.count,
+    };
+    return this.#recorder.record(record, finding, facts, {
+      attempt,
+      observedAt: asked.askedAt,
+      documents: [this.#recorder.document('evidence', operation.id, encodeReply(asked.reply))],
+      found: recordOf(read),
+    });
+  }
+
+  async #readBack(
+    record: OperationRecord,
+    destination: Destination,
+    facts: ToolFacts,
+    args: JsonObject,
+  ): Promise<OperationRecord | undefined> {
+    const context = this.#context;
+    const { operation } = record;
+    const readback = facts.operation?.readback;
+    if (readback === undefined) throw new Error(`Assertion: ${operation.id} has no read-back to make.`);
+    context.reached('before_readback');
+    const values = templateValues(operation, args);
+    const asked = await this.#ask(destination, readback.tool, values, context.settings.readBackTimeoutMs);
+    context.reached('readback_answered');
+    const attempt = operation.attempts.at(-1)?.id;
+    if (!asked.answered) {
+      return this.#recorder.record(record, { kind: 'readback', matches: 'inconclusive' }, facts, { attempt });
+    }
+    const read = readReadBack(asked.reply, readback, values);
+    const finding: Finding = {
+      kind: 'readback',
+      matches: read.matches,
+      ...(read.matches === false ? { otherwise: 'cannot_tell' as const } : {}),
+      ...(read.version === undefined ? {} : { version: read.version }),
+    };
+    return this.#recorder.record(record, finding, facts, {
+      attempt,
+      observedAt: asked.askedAt,
+      documents: [this.#recorder.document('after', operation.id, encodeReply(asked.reply))],
+    });
+  }
+
+  /**
+   * `state` writes: whether what is at the target now is still what the operation wrote. `undefined` where
+   * that cannot be read.
+   */
+  async isStillOurs(operation: Operation, facts: ToolFacts, args: JsonObject): Promise<boolean | undefined> {
+    const destination = this.#context.destinations.get(operation.destination);
+    const readback = facts.operation?.readback;
+    if (destination === undefined || readback === undefined) return undefined;
+    const values = templateValues(operation, args);
+    const asked = await this.#ask(
+      destination,
+      readback.tool,
+      values,
+      this.#context.settings.readBackTimeoutMs,
+    );
+    if (!asked.answered) return undefined;
+    // A complete answer that the record cannot be read is an answer: it is not there as we left it.
+    if (asked.reply.kind !== 'result') return false;
+    const { matches } = readReadBack(asked.reply, readback, values);
+    return matches === 'inconclusive' ? undefined : matches;
+  }
+
+  /** `unique` writes after an error: whether a look-up, made now, proves that the earlier one did not happen. */
+  async isProvenAbsent(operation: Operation, facts: ToolFacts, args: JsonObject): Promise<boolean> {
+    const destination = this.#context.destinations.get(operation.destination);
+    const [lookup] = usableLookups(facts.operation);
+    if (destination === undefined || lookup === undefined) return false;
+    const asked = await this.#askLookup(operation, destination, lookup, args);
+    if (!asked.answered) return false;
+    const { found } = readLookup(asked.reply, lookup, templateValues(operation, args));
+    return found === 'absent' && isAbsenceProof(operation, lookup, facts, asked.askedAt);
+  }
+
+  async #askLookup(
+    operation: Operation,
+    destination: Destination,
+    lookup: Lookup,
+    args: JsonObject,
+  ): Promise<Asked> {
+    if (lookup.tool === undefined) throw new Error(`Assertion: ${operation.id} has no look-up to make.`);
+    const values = templateValues(operation, args);
+    return this.#ask(destination, lookup.tool, values, this.#context.settings.lookUpTimeoutMs);
+  }
+
+  async #ask(
+    destination: Destination,
+    question: { readonly name: string; readonly arguments: { readonly [argument: string]: unknown } },
+    values: TemplateValues,
+    timeoutMs: number,
+  ): Promise<Asked> {
+    const filled = fillTemplate(question.arguments, values);
+    if (!filled.ok) return { answered: false };
+    if (!destination.isConnected() && !(await destination.connect()).connected) return { answered: false };
+    const askedAt = this.#context.environment.now();
+    const report = await destination.ask({
+      tool: question.name,
+      payload: canonicalJson(filled.value),
+      timeoutMs,
+    });
+    return report.answered ? { answered: true, askedAt, reply: report.reply } : { answered: false };
+  }
+}
+
+function templateValues(operation: Operation, args: JsonObject): TemplateValues {
+  return {
+    arguments: args,
+    ...(operation.stamp === undefined ? {} : { stamp: operation.stamp }),
+    ...(operation.record?.id === undefined ? {} : { record: operation.record.id }),
+  };
+}

@@ -1,0 +1,359 @@
+// A new operation: its proposal, its authority, its claim, and the start of its first attempt where nothing
+// stands against sending at once — all in one commit.
+
+import { type Command, decide, decided } from '../core/decide.ts';
+import { sha256Hex } from '../core/digest.ts';
+import { stepName } from '../core/intent.ts';
+import { lockAfter, lockedBy } from '../core/locks.ts';
+import {
+  evolveAll,
+  isUnsettled,
+  type Operation,
+  type OperationEvent,
+  type Proposal,
+  type ReviewQuestion,
+} from '../core/operation.ts';
+import { type Change, StoreFault, type StreamWrite } from '../store/port.ts';
+import { type EngineContext, newId, newReview, SALT_BYTES } from './context.ts';
+import { crossRunKeysOf, type Draft, keysOf, payloadText } from './draft.ts';
+import { digestOf } from './payload.ts';
+import {
+  contentDocument,
+  type LockRecords,
+  type OperationRecord,
+  openEntries,
+  readLocks,
+  readOperation,
+  streamOf,
+  writesOf,
+} from './records.ts';
+import type { ResolvedRun } from './runs.ts';
+import type { Sender, StartedAttempt } from './sender.ts';
+
+export interface Extras {
+  readonly sequence: number;
+  readonly question?: ReviewQuestion;
+  readonly previous?: Operation['previous'];
+}
+
+/** `started` when the first attempt is recorded and must now be handed over. */
+export interface NewOperation {
+  readonly record: OperationRecord;
+  readonly started?: StartedAttempt;
+}
+
+/** The latest proposal on a declared step, as just read. */
+export interface StepPointer {
+  readonly stream: string;
+  readonly version: number;
+  readonly earlier: OperationRecord | undefined;
+}
+
+/** Whether a commit whose fate was unknown has been stored cannot be read either. */
+export class FateUnknown extends Error {
+  override readonly name = 'FateUnknown';
+  readonly operation: string;
+  constructor(operation: string, cause: unknown) {
+    super(`Whether ${operation} was recorded is not known.`, { cause });
+    this.operation = operation;
+  }
+}
+
+export class NewOperations {
+  readonly #context: EngineContext;
+  readonly #sender: Sender;
+
+  constructor(context: EngineContext, sender: Sender) {
+    this.#context = context;
+    this.#sender = sender;
+  }
+
+  /** `undefined`: overtaken by another commit. @throws {StoreFault} nothing was stored. @throws {FateUnknown} */
+  async create(
+    draft: Draft,
+    run: ResolvedRun,
+    keys: readonly string[],
+    extras: Extras,
+  ): Promise<NewOperation | undefined> {
+    const context = this.#context;
+    const step = await this.stepOf(draft, run);
+    const made = this.#proposal(draft, run, keys[0] ?? '', extras, step?.earlier?.operation.id);
+    // What `sendBy` and the absence of a result are counted from: after everything that took time.
+    const at = context.environment.now();
+    const withdrawn = await this.#withdrawn(step, made.proposal.id, at);
+    const locks = merged(
+      await readLocks(context.store, context.tenant, made.proposal.target?.locks),
+      withdrawn.locks,
+    );
+    const first = this.#firstEvents(draft, made.proposal, locks, step?.earlier, extras, at);
+    const attempt = first.events.find((event) => event.type === 'attempt_started');
+    context.reached('before_propose_commit');
+    const notedAt = context.environment.monotonic();
+    const { operation, writes } = writesOf({
+      before: undefined,
+      events: first.events,
+      after: first.operation,
+      locks,
+      worker: context.worker,
+    });
+    const superseded = withdrawn.writes.filter((write) => !writes.some((own) => own.stream === write.stream));
+    const stream = streamOf(operation.id);
+    // Carried from before it can be seen: nobody may take an attempt that is about to be sent for an orphan.
+    if (attempt !== undefined) this.#sender.carry(operation.id);
+    const isStored = await this.#store(operation.id, {
+      tenant: context.tenant,
+      at,
+      writes: [...writes, ...superseded, ...(run.write === undefined ? [] : [run.write])],
+      claims: [{ key: made.proposal.intentKey, sequence: extras.sequence, holder: stream }],
+      documents: made.documents,
+      crossRun: [
+        { key: crossRunKeysOf(context, draft, at)[0] ?? '', stream },
+        ...openEntries(undefined, operation),
+      ],
+      ...(run.requires === undefined ? {} : { requires: [run.requires] }),
+    });
+    if (!isStored) return undefined;
+    context.reached('proposed');
+    const record: OperationRecord = { version: 1, operation };
+    context.waiters.publish(record);
+    if (attempt === undefined) return { record };
+    const started: StartedAttempt = {
+      record,
+      attempt: attempt.attempt.id,
+      payload: made.payload,
+      facts: draft.facts,
+      notedAt,
+      ...(draft.call.meta === undefined ? {} : { meta: draft.call.meta }),
+    };
+    return { record, started };
+  }
+
+  /**
+   * Stores the first change of an operation. After a COMMIT of unknown fate the row is read again by the same
+   * operation id on a new connection: it is there, or nothing was recorded.
+   */
+  async #store(id: string, change: Change): Promise<boolean> {
+    let isStored = false;
+    try {
+      const [result] = await this.#context.store.commit([change]);
+      isStored = result?.outcome === 'stored';
+    } catch (cause) {
+      if (!(cause instanceof StoreFault) || cause.fate !== 'unknown') throw cause;
+      isStored = await this.#isThere(id, cause);
+      if (!isStored) throw new StoreFault(cause.code, cause.message, { fate: 'not_stored', cause });
+    } finally {
+      if (!isStored) this.#sender.drop(id);
+    }
+    return isStored;
+  }
+
+  async #isThere(id: string, cause: StoreFault): Promise<boolean> {
+    try {
+      return (await readOperation(this.#context.store, this.#context.tenant, id)) !== undefined;
+    } catch {
+      throw new FateUnknown(id, cause);
+    }
+  }
+
+  #proposal(draft: Draft, run: ResolvedRun, key: string, extras: Extras, supersedes: string | undefined) {
+    const context = this.#context;
+    const { call, facts } = draft;
+    const id = newId(context, 'op');
+    const stamp = facts.stamp === undefined ? undefined : id;
+    const payload = payloadText(draft, stamp);
+    const payloadSha256 = payload === draft.argumentsText ? draft.argumentsDigest : sha256Hex(payload);
+    const bytes = Buffer.from(payload, 'utf8');
+    const salt = (): Uint8Array => context.environment.random(SALT_BYTES);
+    const payloadDocument = contentDocument('payload', id, bytes, salt());
+    const documents = [payloadDocument];
+    let target: Proposal['target'];
+    if (draft.target !== undefined) {
+      const document = contentDocument('target', id, Buffer.from(JSON.stringify(draft.target)), salt());
+      documents.push(document);
+      target = { locks: draft.locks, document: document.digest };
+    }
+    const proposal: Proposal = {
+      id,
+      tenant: context.tenant,
+      run: run.reference,
+      requester: call.requester,
+      destination: call.destination,
+      tool: call.tool,
+      toolClass: facts.class,
+      repeat: facts.repeat,
+      factsDigest: facts.digest,
+      intentKey: key,
+      crossRunHash: draft.crossRunHash,
+      sequence: extras.sequence,
+      argumentsDigest: draft.argumentsDigest,
+      payload: { document: payloadDocument.digest, sha256: payloadSha256, bytes: bytes.length },
+      digest: digestOf({
+        tenant: context.tenant,
+        destination: call.destination,
+        tool: call.tool,
+        requester: call.requester,
+        payloadSha256,
+        target: draft.target,
+      }),
+      replays: call.replays ?? [],
+      ...(facts.contract === undefined
+        ? {}
+        : { contract: `${facts.contract.id}@${facts.contract.revision}` }),
+      ...(call.toolDigest === undefined ? {} : { toolDigest: call.toolDigest }),
+      ...(target === undefined ? {} : { target }),
+      ...(stamp === undefined ? {} : { stamp }),
+      ...(supersedes === undefined ? {} : { supersedes }),
+      ...(extras.previous === undefined ? {} : { previous: extras.previous }),
+    };
+    return { proposal, payload, documents };
+  }
+
+  /** Proposed, allowed or asked, and started where nothing stands against it. */
+  #firstEvents(
+    draft: Draft,
+    proposal: Proposal,
+    locks: LockRecords,
+    predecessor: OperationRecord | undefined,
+    extras: Extras,
+    at: number,
+  ): { readonly events: readonly OperationEvent[]; readonly operation: Operation } {
+    const context = this.#context;
+    // At most one of the two decisions below opens it.
+    const review = newReview(context, at);
+    const command: Command = {
+      type: 'propose',
+      proposal,
+      facts: draft.facts,
+      newReview: review,
+      ...(extras.question === undefined ? {} : { question: extras.question }),
+    };
+    const proposed = decide(undefined, command, at);
+    const operation = decided(undefined, proposed);
+    if (operation === undefined || proposed.events === undefined) {
+      throw new Error('Assertion: a proposal of nothing before it was refused.');
+    }
+    if (operation.stage !== 'ready') return { events: proposed.events, operation };
+    const destination = context.destinations.get(proposal.destination);
+    const isConnected = destination?.isConnected() === true;
+    // Connecting takes time that no claim should be held for: the sender does it, and claims then.
+    if (!isConnected) return { events: proposed.events, operation };
+    const lock = locks.find((one) => lockedBy(one.state, operation.id) !== undefined);
+    const started = decide(
+      operation,
+      {
+        type: 'start_attempt',
+        attempt: {
+          id: newId(context, 'att'),
+          worker: context.worker,
+          startedAt: at,
+          sendBy: at + context.settings.bounds.sendByMs,
+        },
+        newReview: review,
+        conditions: {
+          at,
+          facts: draft.facts,
+          bounds: context.settings.bounds,
+          digest: proposal.digest,
+          connected: true,
+          connectionDetail: '',
+          lockedBy: lock === undefined ? undefined : lockedBy(lock.state, operation.id),
+          unsettledPredecessor:
+            predecessor !== undefined && isUnsettled(predecessor.operation)
+              ? predecessor.operation.id
+              : undefined,
+        },
+      },
+      at,
+    );
+    if (started.events === undefined) return { events: proposed.events, operation };
+    return {
+      events: [...proposed.events, ...started.events],
+      operation: evolveAll(operation, started.events) ?? operation,
+    };
+  }
+
+  // ── Changed proposals on a declared step ─────────────────────────────────────────────────────────────────
+
+  async stepOf(draft: Draft, run: ResolvedRun): Promise<StepPointer | undefined> {
+    const context = this.#context;
+    const stream = stepName(context.secret, context.tenant, run.reference, draft.call.tool, draft.locks);
+    if (stream === undefined) return undefined;
+    const [row] = await context.store.read(context.tenant, [stream]);
+    if (row === undefined) return { stream, version: 0, earlier: undefined };
+    const id = (row.state as { readonly operation: string }).operation;
+    const earlier = await readOperation(context.store, context.tenant, id);
+    return { stream, version: row.version, earlier };
+  }
+
+  /** The step's pointer, moved to an operation that is proposed on it anew. */
+  async pointerTo(stream: string, operation: string): Promise<StreamWrite> {
+    const [row] = await this.#context.store.read(this.#context.tenant, [stream]);
+    return { stream, expectedVersion: row?.version ?? 0, events: [], state: { operation } };
+  }
+
+  /** What takes the place of the step's earlier proposal: the pointer, its withdrawal, and its place in lines. */
+  async #withdrawn(
+    step: StepPointer | undefined,
+    by: string,
+    at: number,
+  ): Promise<{ readonly writes: readonly StreamWrite[]; readonly locks: LockRecords }> {
+    if (step === undefined) return { writes: [], locks: [] };
+    const pointer: StreamWrite = {
+      stream: step.stream,
+      expectedVersion: step.version,
+      events: [],
+      state: { operation: by },
+    };
+    const { earlier } = step;
+    if (earlier === undefined) return { writes: [pointer], locks: [] };
+    const decision = decide(earlier.operation, { type: 'supersede', by }, at);
+    if (decision.events === undefined) return { writes: [pointer], locks: [] };
+    const context = this.#context;
+    const locks = await readLocks(context.store, context.tenant, earlier.operation.target?.locks);
+    const { operation, writes } = writesOf({
+      before: earlier,
+      events: decision.events,
+      locks,
+      worker: context.worker,
+    });
+    return {
+      writes: [pointer, ...writes],
+      locks: locks.map((lock) => ({ ...lock, state: lockAfter(lock.state, operation, false) })),
+    };
+  }
+
+  // ── Arguments that do not fit the tool ───────────────────────────────────────────────────────────────────
+
+  /** Recorded as not sent; no claim is taken, so that the corrected or repeated call is judged by itself. */
+  async refuseArguments(draft: Draft, run: ResolvedRun, problem: string): Promise<OperationRecord> {
+    const context = this.#context;
+    const at = context.environment.now();
+    const made = this.#proposal(draft, run, keysOf(context, draft, run)[0] ?? '', { sequence: 0 }, undefined);
+    const document = contentDocument(
+      'problem',
+      made.proposal.id,
+      Buffer.from(problem, 'utf8'),
+      context.environment.random(SALT_BYTES),
+    );
+    const decision = decide(
+      undefined,
+      { type: 'refuse_arguments', proposal: made.proposal, problem: document.digest },
+      at,
+    );
+    const { operation, writes } = writesOf({
+      before: undefined,
+      events: decision.events ?? [],
+      locks: [],
+      worker: context.worker,
+    });
+    await context.store.commit([
+      { tenant: context.tenant, at, writes, documents: [...made.documents, document] },
+    ]);
+    return { version: 1, operation };
+  }
+}
+
+/** Locks as they are once an earlier operation of the same commit has left their lines. */
+function merged(locks: LockRecords, changed: LockRecords): LockRecords {
+  return locks.map((lock) => changed.find((other) => other.stream === lock.stream) ?? lock);
+}
