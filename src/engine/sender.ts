@@ -5,7 +5,7 @@ import type { JsonObject } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
 import type { Finding } from '../core/evidence.ts';
 import { lockedBy } from '../core/locks.ts';
-import { isUnsettled, type Operation } from '../core/operation.ts';
+import { isStatementCurrent, isUnsettled, type Operation } from '../core/operation.ts';
 import type { ConnectReport, Destination, LateReply, SendReport } from '../destination/port.ts';
 import { encodeReply } from './answers.ts';
 import { Checks } from './checks.ts';
@@ -194,7 +194,7 @@ export class Sender {
     if (operation.supersedes === undefined) return undefined;
     const earlier = await readOperation(this.#context.store, this.#context.tenant, operation.supersedes);
     if (earlier === undefined) return undefined;
-    const isOpen = isUnsettled(earlier.operation) && earlier.operation.resolution === undefined;
+    const isOpen = isUnsettled(earlier.operation) && !isStatementCurrent(earlier.operation);
     return isOpen && earlier.operation.stage !== 'closed' ? operation.supersedes : undefined;
   }
 

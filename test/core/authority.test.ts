@@ -97,7 +97,11 @@ describe('before every attempt (D8)', () => {
   describe('waits', () => {
     const ROWS: readonly (readonly [string, Partial<SendingConditions>, string])[] = [
       ['for the lock of its target', { lockedBy: 'op_9K1' }, 'wait waits_for_operation'],
-      ['for the operation that it replaces', { unsettledPredecessor: 'op_9K2' }, 'wait waits_for_predecessor'],
+      [
+        'for the operation that it replaces',
+        { unsettledPredecessor: 'op_9K2' },
+        'wait waits_for_predecessor',
+      ],
       [
         'for the destination',
         { connected: false, connectionDetail: 'refused' },

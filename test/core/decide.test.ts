@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { ToolFacts } from '../../src/core/contract.ts';
 import { type Decision, decide, decided } from '../../src/core/decide.ts';
 import type { OperationEvent } from '../../src/core/operation.ts';
 import { DEFAULT_BOUNDS } from '../../src/core/repeatability.ts';
@@ -434,6 +435,39 @@ describe('fence_attempt', () => {
   });
 });
 
+describe('a tool that is not known in this process', () => {
+  test('is not sent, and what was allowed is not held against it', () => {
+    const ready = setup();
+    expect(types(ready.start({ facts: undefined }))).toEqual(['waiting']);
+    expect(ready.state).toBe('ready not_sent');
+    expect(ready.operation.why?.code).toBe('waits_for_destination');
+  });
+
+  test('a lost claim of it is unknown, and is looked up once the tool is known', () => {
+    const gone = setup();
+    gone.start();
+    const fence = { type: 'fence_attempt', attempt: 'att_1', by: 'worker-2', facts: undefined } as const;
+    expect(types(gone.run({ ...fence, bounds: DEFAULT_BOUNDS }))).toEqual([
+      'attempt_fenced',
+      'evidence_recorded',
+      'checking',
+    ]);
+    expect(gone.state).toBe('checking unknown');
+  });
+});
+
+describe('reconsider', () => {
+  test('takes the next step anew for what is being checked, and knows nothing more than before', () => {
+    const looking = setupLost({ facts: factsWithLookup() });
+    const reconsider = (facts: ToolFacts) =>
+      looking.run({ type: 'reconsider', facts, bounds: DEFAULT_BOUNDS });
+    expect(types(reconsider(factsWithLookup()))).toEqual(['checking']);
+    expect(types(reconsider(factsOf()))).toEqual(['parked']);
+    expect(looking.state).toBe('parked unknown');
+    expect(reconsider(factsWithLookup()).refusal).toBe('not_at_this_stage');
+  });
+});
+
 describe('decide_review (I15)', () => {
   test('an approval makes it ready, a denial closes it, each once', () => {
     const approved = setup({ facts: IRREVERSIBLE });
@@ -549,6 +583,22 @@ describe('reopen', () => {
     refused.changeFacts({ class: 'irreversible' });
     refused.reopen();
     expect(refused.state).toBe('awaiting_approval rejected');
+  });
+
+  test('a question of identity stays one until a person has answered it', () => {
+    for (const question of ['same_work', 'too_old', 'error_reported'] as const) {
+      const asked = setup({ question });
+      asked.pass(8 * HOUR_MS + 1);
+      asked.lapse();
+      asked.reopen();
+      expect(asked.state).toBe('awaiting_approval not_sent');
+      expect(asked.operation.review?.question).toBe(question);
+      asked.decides('approved');
+      asked.start();
+      asked.comesBack(REJECTED);
+      asked.reopen();
+      expect(asked.state).toBe('ready rejected');
+    }
   });
 
   test('after a denial, a replacement or giving up only a person may', () => {

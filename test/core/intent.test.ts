@@ -181,6 +181,15 @@ describe('an equal call in the same run (D6)', () => {
       });
     }
 
+    test('after twenty rounds an equal call begins another operation, linked (I14)', () => {
+      for (const effect of ['not_sent', 'rejected', 'absent'] as const) {
+        expect(answerTo(earlierOf(effect, { round: 19 }), callOf('unique'))).toBe('reopen');
+        expect(answerTo(earlierOf(effect, { round: 20 }), callOf('unique'))).toBe('next_occurrence');
+        const denied = earlierOf(effect, { round: 20, why: { code: 'denied' } });
+        expect(answerTo(denied, callOf('unique'))).toBe('attach');
+      }
+    });
+
     test('a call that its own caller took back missed no answer, so that its repeat is sent', () => {
       const waiting = setup();
       waiting.start({ lockedBy: 'op_9K1' });

@@ -48,10 +48,12 @@ function hearing(
 }
 
 /** A machine that is told other conditions than there are, before each attempt. */
-function sendingUnder(change: (operation: Operation | undefined) => Partial<SendingConditions>): Machine {
+function sendingUnder(
+  change: (operation: Operation | undefined, conditions: SendingConditions) => Partial<SendingConditions>,
+): Machine {
   return hearing((command, operation) =>
     command.type === 'start_attempt'
-      ? { ...command, conditions: { ...command.conditions, ...change(operation) } }
+      ? { ...command, conditions: { ...command.conditions, ...change(operation, command.conditions) } }
       : command,
   );
 }
@@ -137,7 +139,7 @@ const FAULTS: readonly (readonly [string, string, Machine])[] = [
   [
     'a rule that became stricter is not looked at again',
     'I3',
-    sendingUnder(() => ({ facts: factsWithLookup() })),
+    sendingUnder((_, { facts }) => (facts === undefined ? {} : { facts: factsWithLookup() })),
   ],
   [
     'an expired approval is used',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { FREE_LOCK, holdsLocks, lockAfter, lockedBy, type LockState } from '../../src/core/locks.ts';
+import { FREE_LOCK, holdsLocks, type LockState, lockAfter, lockedBy } from '../../src/core/locks.ts';
 import type { Operation } from '../../src/core/operation.ts';
 import {
   ABSENT,

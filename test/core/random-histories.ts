@@ -44,6 +44,7 @@ export type Move =
       readonly digest: 'same' | 'other';
       readonly lockedBy?: string | undefined;
       readonly predecessor?: string | undefined;
+      readonly isToolKnown?: boolean;
     }
   | {
       readonly move: 'learn';
@@ -52,7 +53,7 @@ export type Move =
       readonly back: number;
       readonly closes: boolean;
     }
-  | { readonly move: 'fence'; readonly back: number }
+  | { readonly move: 'fence'; readonly back: number; readonly isToolKnown: boolean }
   | {
       readonly move: 'decide';
       readonly kind: 'approved' | 'denied';
@@ -63,7 +64,7 @@ export type Move =
   | { readonly move: 'state'; readonly resolution: Resolution }
   | { readonly move: 'supersede'; readonly by: string }
   | { readonly move: 'see_replay'; readonly replay: string }
-  | { readonly move: 'lapse' | 'order' | 'give_up' | 'cancel' | 'deliver' }
+  | { readonly move: 'lapse' | 'order' | 'give_up' | 'cancel' | 'deliver' | 'reconsider' }
   /** Whatever is likely to come next at the present stage, so that histories become long. */
   | { readonly move: 'go_on'; readonly finding: Finding; readonly choice: number };
 
@@ -137,6 +138,7 @@ const move: fc.Arbitrary<Move> = fc.oneof(
       ),
       lockedBy: mostly<string | undefined>(undefined, 'op_lock'),
       predecessor: mostly<string | undefined>(undefined, 'op_before'),
+      isToolKnown: mostly(true, false),
     }),
   },
   {
@@ -148,7 +150,11 @@ const move: fc.Arbitrary<Move> = fc.oneof(
       closes: mostly(true, false),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ move: fc.constant('fence' as const), back }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ move: fc.constant('fence' as const), back, isToolKnown: mostly(true, false) }),
+  },
+  { weight: 2, arbitrary: fc.record({ move: fc.constant('reconsider' as const) }) },
   {
     weight: 8,
     arbitrary: fc.record({
@@ -316,7 +322,7 @@ function commandOf(one: Simple, { operation, at, made, facts, bounds }: Present)
         newReview,
         conditions: {
           at,
-          facts,
+          facts: one.isToolKnown === false ? undefined : facts,
           bounds,
           digest: one.digest === 'same' ? (operation?.digest ?? '') : 'digest-altered',
           connected: one.connected,
@@ -341,9 +347,11 @@ function commandOf(one: Simple, { operation, at, made, facts, bounds }: Present)
         type: 'fence_attempt',
         attempt: attemptAt(Math.max(0, one.back)) ?? 'att_none',
         by: 'worker-2',
-        facts,
+        facts: one.isToolKnown ? facts : undefined,
         bounds,
       };
+    case 'reconsider':
+      return { type: 'reconsider', facts, bounds };
     case 'decide':
       return {
         type: 'decide_review',
@@ -433,17 +441,26 @@ export class Watch {
 
   #seeChange(step: Step, { after, before, event }: Change): void {
     if (event.type === 'proposed' || event.type === 'reopened' || event.type === 'ordered_again') {
-      const asks = step.command.type === 'propose' && step.command.question !== undefined;
-      this.#rounds.push({ opened: event, asks, events: [] });
+      const isAsked = step.command.type === 'propose' && step.command.question !== undefined;
+      this.#rounds.push({ opened: event, asks: isAsked || this.#isStillAsked(event), events: [] });
     }
     if (event.type === 'closed') this.#closedBy = step.command.type;
     if (event.type === 'attempt_started') this.#mayStart(step, event.attempt, before);
     if (event.type === 'evidence_recorded') this.#learned.push(event.evidence);
     if (event.type === 'attempt_fenced') this.#fenced.add(event.attempt);
-    if (event.type === 'sending_again' && 'facts' in step.command) this.#repeatFacts = step.command.facts;
+    if (event.type === 'sending_again' && 'facts' in step.command) {
+      this.#repeatFacts = step.command.facts;
+    }
     if (event.type === 'approved' || event.type === 'denied') this.#isDecidedOnce(step, before);
     this.#round.events.push(event);
     this.#onlyEvidenceChangesEffect(step, event, before, after);
+  }
+
+  /** A question of identity that nobody has answered stays one in the next round. */
+  #isStillAsked(event: OperationEvent): boolean {
+    const last = this.#rounds.at(-1);
+    const isAnswered = last?.events.some(({ type }) => type === 'approved') === true;
+    return event.type === 'reopened' && last?.asks === true && !isAnswered;
   }
 
   /** I4: time, restarts, cancels, statements and retries never change the effect. */
@@ -527,7 +544,7 @@ export class Watch {
     );
     must(conditions.unsettledPredecessor === undefined, 'D6', 'an attempt overtook an unsettled predecessor');
     const { facts } = conditions;
-    if (facts === undefined) throw new Error('D8: an attempt of a tool that is not known');
+    if (facts === undefined) throw new Violation('D8: an attempt of a tool that is not known');
     this.#isAuthorised(operation, { ...conditions, facts }, step.at);
     this.#repeatIsLawful(operation);
     const ended = this.#round.events.some(({ type }) => type === 'cancel_requested' || type === 'superseded');
@@ -682,7 +699,8 @@ export class Watch {
   #againChangesNothing({ after, at, command, decision }: Step): void {
     if (after === undefined || decision.events === undefined) return;
     const again = this.#machine.decide(after, command, at);
-    if (command.type === 'record_evidence' || command.type === 'state_finding') {
+    const mayRepeat: readonly Command['type'][] = ['record_evidence', 'state_finding', 'reconsider'];
+    if (mayRepeat.includes(command.type)) {
       let state = after;
       for (const event of again.events ?? []) state = this.#machine.evolve(state, event);
       must(

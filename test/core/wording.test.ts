@@ -5,6 +5,7 @@ import { evolve, type Operation, type Why } from '../../src/core/operation.ts';
 import {
   answerText,
   effectLabel,
+  fateUnknownText,
   foundText,
   labelOf,
   misconfiguredText,
@@ -502,6 +503,16 @@ describe('for the model', () => {
       'NOT SENT YET — waits for op_9K1 on task 443 (op_9K3). It is sent without you when that clears. Do not repeat it. Go on with independent work.',
     ],
     [
+      'waiting for the proposal that it takes the place of',
+      () => {
+        const later = setup();
+        later.start({ unsettledPredecessor: 'op_9K2' });
+        return later.operation;
+      },
+      {},
+      'NOT SENT YET — waits for op_9K2, whose place it takes, to be settled (op_9K3). It is sent without you when that clears. Do not repeat it. Go on with independent work.',
+    ],
+    [
       'waiting for the destination',
       () => waiting('destination').operation,
       {},
@@ -631,6 +642,20 @@ describe('for the model', () => {
   test('the store is down', () => {
     expect(storeDownText()).toBe(
       'NOT RECORDED, NOT SENT — the ledger cannot record writes now. Reads still work. Do not do it another way. Tell the user.',
+    );
+  });
+
+  test('not even the ledger knows whether it recorded', () => {
+    expect(fateUnknownText('op_9K3')).toMatch(/^OUTCOME UNKNOWN — .*\(op_9K3\).* Do not repeat it/);
+    expect(words(fateUnknownText('op_9K3')).length).toBeLessThanOrEqual(90);
+  });
+
+  test('a state that is reached already is not called a second one', () => {
+    const done = setup({ facts: factsOf({ repeat: 'state' }) });
+    done.start();
+    done.comesBack(ACCEPTED);
+    expect(answerText(done.operation)).toMatch(
+      /If it really must be set again, ask the user; a person must allow it\.$/,
     );
   });
 
@@ -814,6 +839,12 @@ describe('for people', () => {
       expect(sentenceOf(operation())).toBe(sentence);
     });
   }
+
+  test('what was out when its process ended may have left, and says who looks', () => {
+    expect(sentenceOf(sent().operation, { isSenderGone: true })).toBe(
+      'It may have left; its sender is gone. A gateway to tasks-eu looks it up when one runs. Do not repeat it.',
+    );
+  });
 
   test('a reason in quotes brings its own full stop, or is given one', () => {
     expect(sentenceOf(denied().operation, { quote: 'Wrong VM.' })).toMatch(/UTC: "Wrong VM\."$/);
