@@ -2,9 +2,10 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { ContractOperation, ToolFacts } from '../../src/core/contract.ts';
 import type { Operation } from '../../src/core/operation.ts';
 import { DestinationError, functionDestination } from '../../src/destination/function-destination.ts';
+import type { Destination } from '../../src/destination/port.ts';
 import type { Answer } from '../../src/engine/answers.ts';
 import type { Ledger } from '../../src/engine/ledger.ts';
-import { type Fixture, factsOf, lookedUpBy, operationOf, setup, signal, until } from './setup.ts';
+import { type Fixture, factsOf, lookedUpBy, operationOf, setup, until } from './setup.ts';
 
 let fixture: Fixture;
 
@@ -56,7 +57,11 @@ describe('a question about identity that nobody answered in time', () => {
       });
     }
     expect(fixture.records).toHaveLength(1);
-    await decide(fixture.ledger, operationOf(await fixture.write('create', { title: 'Freeze' }, RUN)), 'approved');
+    await decide(
+      fixture.ledger,
+      operationOf(await fixture.write('create', { title: 'Freeze' }, RUN)),
+      'approved',
+    );
     await until(fixture.ledger, asked.id, (operation) => operation.effect === 'accepted');
     expect(fixture.records).toHaveLength(2);
   });
@@ -141,38 +146,227 @@ describe('the same write in several runs', () => {
     await until(fixture.ledger, asked.id, (operation) => operation.stage === 'closed');
     expect(fixture.records).toHaveLength(1);
   });
+});
 
-  test('a caller of another run that leaves takes nothing back', async () => {
+describe('a replay', () => {
+  const clicks = (call: string) =>
+    fixture.write('append', { line: 'x' }, { ...RUN, replays: [`call:${call}`] });
+
+  test('[S16] of an earlier occurrence is answered with that one, in any order', async () => {
     fixture = await setup();
-    const gate = signal();
-    const destination = functionDestination({
+    const ids = new Map<string, string>();
+    for (const call of ['1', '2', '3']) ids.set(call, operationOf(await clicks(call)).id);
+    for (const call of ['1', '2', '3', '2', '1'])
+      expect(operationOf(await clicks(call)).id).toBe(ids.get(call));
+    expect(fixture.records).toHaveLength(3);
+  });
+
+  test('of an earlier occurrence is answered with that one while a later one is open', async () => {
+    fixture = await setup();
+    const first = operationOf(await clicks('1'));
+    fixture.faults.push('lose_reply');
+    const lost = operationOf(await clicks('2'));
+    expect(lost).toMatchObject({ stage: 'parked', effect: 'unknown' });
+    expect(operationOf(await clicks('1')).id).toBe(first.id);
+    expect(operationOf(await clicks('2')).id).toBe(lost.id);
+    expect(fixture.records).toHaveLength(2);
+  });
+});
+
+describe('a changed proposal on a `single` step', () => {
+  const STEP = { run: { id: 'cutover-1', step: 'dns', single: true } };
+  const MOVE: ToolFacts = factsOf('move', {
+    repeat: 'state',
+    target: { type: 'record', id: ['{id}'] },
+    operation: REFUSES,
+  });
+
+  /** A destination that refuses what it is told to, and loses the reply to what it is told to. */
+  async function moving(refuses: string[], loses: string[] = []) {
+    fixture = await setup({ settings: { callerWaitMs: 100 } });
+    const sent: string[] = [];
+    const answer = (tool: string) => async (args: { readonly id: string; readonly to: string }) => {
+      sent.push(args.to);
+      const isRefused = refuses[0] === args.to;
+      if (isRefused) refuses.shift();
+      if (isRefused) throw new DestinationError('refused');
+      if (loses.includes(args.to)) throw new Error('connection reset');
+      return { content: [{ type: 'text', text: tool }] };
+    };
+    const ledger = await fixture.open({
+      destinations: [
+        functionDestination({ name: 'cab', tools: { move: answer('move'), ask: answer('ask') } }),
+      ],
+      factsFor: (_destination, tool) => (tool === 'ask' ? factsOf('ask', { class: 'irreversible' }) : MOVE),
+    });
+    const write = async (to: string, tool = 'move', run: typeof STEP | { id: string } = STEP) =>
+      operationOf(
+        await ledger.write({
+          destination: 'cab',
+          tool,
+          arguments: { id: to.slice(0, 1), to },
+          requester: 'agent',
+          run: 'run' in run ? run.run : run,
+          waitMs: 2_000,
+        }),
+      );
+    return { ledger, sent, write };
+  }
+
+  test('withdraws what waits for a person when the first proposal is made again (D6)', async () => {
+    const { ledger, sent, write } = await moving(['a']);
+    const refused = await write('a');
+    expect(refused).toMatchObject({ stage: 'closed', effect: 'rejected' });
+    const asked = await write('b', 'ask');
+    expect(asked).toMatchObject({ stage: 'awaiting_approval', supersedes: refused.id });
+    const again = await write('a');
+    expect(again).toMatchObject({ id: refused.id, effect: 'accepted', supersedes: asked.id });
+    expect(await until(ledger, asked.id, (operation) => operation.stage === 'closed')).toMatchObject({
+      effect: 'not_sent',
+      why: { code: 'replaced', by: refused.id },
+    });
+    expect(sent).toEqual(['a', 'a']);
+  });
+
+  test('waits for what is unknown when the first proposal is made again (D6)', async () => {
+    const { sent, write } = await moving(['a'], ['b']);
+    const refused = await write('a');
+    const lost = await write('b');
+    expect(lost).toMatchObject({ stage: 'parked', effect: 'unknown' });
+    expect(await write('a')).toMatchObject({
+      id: refused.id,
+      stage: 'ready',
+      why: { code: 'waits_for_predecessor', operation: lost.id },
+    });
+    expect(sent).toEqual(['a', 'b']);
+  });
+
+  test('that waits for the one before it keeps nobody from its own target', async () => {
+    const { sent, write } = await moving([], ['a']);
+    const lost = await write('a');
+    const changed = await write('b1');
+    expect(changed).toMatchObject({
+      stage: 'ready',
+      why: { code: 'waits_for_predecessor', operation: lost.id },
+    });
+    expect(await write('b2', 'move', { id: 'cutover-2' })).toMatchObject({ effect: 'accepted' });
+    expect(sent).toEqual(['a', 'b2']);
+  });
+});
+
+describe('a call with another text outside the business parameters', () => {
+  const facts = factsOf('create', { identity: ['title'], operation: REFUSES });
+
+  test('after a refusal is an operation of its own, answered with its own reply', async () => {
+    fixture = await setup();
+    const sent: string[] = [];
+    const ledger = await fixture.open({
+      factsFor: () => facts,
+      destinations: [
+        functionDestination({
+          name: 'cab',
+          tools: {
+            create: async ({ text }: { readonly text: string }) => {
+              sent.push(text);
+              if (text === 'too long') throw new DestinationError(said('the text is too long'));
+              return said(`created ${text}`);
+            },
+          },
+        }),
+      ],
+    });
+    const write = (text: string) =>
+      ledger.write({
+        destination: 'cab',
+        tool: 'create',
+        arguments: { title: 'Freeze', text },
+        requester: 'agent',
+        ...RUN,
+      });
+    const refused = operationOf(await write('too long'));
+    const corrected = await write('short');
+    expect(corrected).toMatchObject({
+      kind: 'reply',
+      reply: { body: JSON.stringify(said('created short')) },
+    });
+    expect(operationOf(corrected).previous).toEqual({ operation: refused.id, relation: 'occurrence' });
+    expect(await write('shorter')).toMatchObject({ kind: 'already_exists', notApplied: ['text'] });
+    expect(sent).toEqual(['too long', 'short']);
+  });
+
+  test('after a withdrawn one sends the new text, and never the old one', async () => {
+    fixture = await setup();
+    let isUp = false;
+    const sent: string[] = [];
+    const functions = functionDestination({
       name: 'cab',
       tools: {
-        create: async (args, context) => {
-          if (fixture.records.length > 0) throw new Error('Sent twice.');
-          await gate.promise;
-          if (gate.isFirst()) throw context.notSent('connection refused');
-          fixture.records.push(args);
-          return {};
+        create: async ({ text }: { readonly text: string }) => {
+          sent.push(text);
+          return said(`created ${text}`);
         },
       },
     });
-    const ledger = await fixture.open({ destinations: [destination] });
-    const call = { destination: 'cab', tool: 'create', arguments: { title: 'Freeze' } };
-    const mara = ledger.write({ ...call, requester: 'mara', run: { id: 'mara' } });
+    const destination: Destination = {
+      name: 'cab',
+      isConnected: () => isUp,
+      connect: async () => (isUp ? { connected: true } : { connected: false, detail: 'refused' }),
+      send: (request) => functions.send(request),
+      ask: (request) => functions.ask(request),
+      close: () => functions.close(),
+    };
+    const ledger = await fixture.open({ factsFor: () => facts, destinations: [destination] });
     const controller = new AbortController();
-    const luis = ledger.write({
-      ...call,
-      requester: 'luis',
-      run: { id: 'luis' },
-      signal: controller.signal,
-    });
-    await new Promise((resolve) => setImmediate(resolve));
+    const write = (text: string, more: { readonly signal?: AbortSignal } = {}) =>
+      ledger.write({
+        destination: 'cab',
+        tool: 'create',
+        arguments: { title: 'Freeze', text },
+        requester: 'agent',
+        ...RUN,
+        ...more,
+      });
+    const waits = operationOf(await write('one', { signal: controller.signal }));
+    expect(waits.why?.code).toBe('waits_for_destination');
     controller.abort();
-    expect(operationOf(await luis).requester).toBe('mara');
-    gate.give();
-    expect(operationOf(await mara)).toMatchObject({ effect: 'accepted' });
-    expect(operationOf(await mara).cancelRequestedAt).toBeUndefined();
+    const withdrawn = operationOf(await write('one', { signal: controller.signal }));
+    await until(ledger, withdrawn.id, (operation) => operation.why?.code === 'withdrawn_by_caller');
+    isUp = true;
+    expect(await write('two')).toMatchObject({
+      kind: 'reply',
+      reply: { body: JSON.stringify(said('created two')) },
+    });
+    expect(sent).toEqual(['two']);
+  });
+});
+
+describe('many calls at once', () => {
+  test('[S21] 140 equal ones with call ids of their own are one operation and one record (I2)', async () => {
+    fixture = await setup();
+    const answers = await Promise.all(
+      Array.from({ length: 140 }, (_, call) =>
+        fixture.write('create', { title: 'Freeze' }, { ...RUN, replays: [`call:${call}`] }),
+      ),
+    );
+    expect(new Set(answers.map((answer) => operationOf(answer).id)).size).toBe(1);
+    expect(fixture.records).toHaveLength(1);
+  });
+
+  test('140 different ones for one locked target are all recorded, and wait', async () => {
+    fixture = await setup();
+    fixture.faults.push('lose_reply');
+    const lost = operationOf(await fixture.write('set', { id: 'x', value: 0 }, RUN));
+    const answers = await Promise.all(
+      Array.from({ length: 140 }, (_, value) => fixture.write('set', { id: 'x', value: value + 1 }, RUN)),
+    );
+    for (const answer of answers) {
+      expect(operationOf(answer)).toMatchObject({ stage: 'ready', why: { code: 'waits_for_operation' } });
+    }
+    expect(operationOf(answers[0] as Answer).why).toMatchObject({ operation: lost.id });
     expect(fixture.records).toHaveLength(1);
   });
 });
+
+function said(text: string) {
+  return { content: [{ type: 'text', text }] };
+}

@@ -62,7 +62,8 @@ describe('the gate itself', () => {
   });
 
   test('notices a manifest that lost a row, a state, or the order of its letters', () => {
-    const [first, ...others] = manifest.rows;
+    // Nothing is claimed here, so that only the shape can be wrong.
+    const [first, ...others] = manifest.rows.map(unclaimed);
     expect(findBrokenPromises({ rows: others }, [])).toHaveLength(1);
     expect(findBrokenPromises({ rows: [{ id: 'S1', story: '', shows: '' }, ...others] }, [])).toHaveLength(1);
     const variants = [{ id: 'S1b', story: '', state: 'planned' as const }];
@@ -98,3 +99,9 @@ describe('the gate itself', () => {
     expect(findBrokenPromises(claim('S1', 'core'), cited(text))).toHaveLength(1);
   });
 });
+
+/** A row that claims nothing. */
+function unclaimed(row: (typeof manifest.rows)[number]): (typeof manifest.rows)[number] {
+  const text = JSON.stringify(row).replaceAll(/"state":"(core|kept)"/g, '"state":"planned"');
+  return JSON.parse(text) as (typeof manifest.rows)[number];
+}

@@ -4,7 +4,7 @@ import { CHANGE, heldBy, IMPATIENT, OWN_ANSWER, RUN, setup, shown, STORY } from 
 const DNS = { name: 'db.billing.example.com', type: 'A' };
 
 describe.concurrent('the same write again', STORY, () => {
-  test('[S16] a transport retry is the same operation, and is given the answer of the first', async (context) => {
+  test('[S16a] a transport retry is the same operation, and is given the answer of the first', async (context) => {
     const world = setup(context);
     world.plan({ on: 'raise_change_request', do: 'take', ms: 1_500 });
     const agent = await world.agent();
@@ -17,7 +17,7 @@ describe.concurrent('the same write again', STORY, () => {
     expect(await heldBy(world)).toHaveLength(1);
   });
 
-  test('[S16] a reasoning retry with another call id and other words is the same operation, and says what was not applied', async (context) => {
+  test('[S16c] a reasoning retry with another call id and other words is the same operation, and says what was not applied', async (context) => {
     const world = setup(context);
     const agent = await world.agent();
     const first = await agent.call('raise_change_request', CHANGE, { ...RUN, call: 'call-1' });
@@ -36,7 +36,7 @@ describe.concurrent('the same write again', STORY, () => {
     expect(held.map(({ description }) => description)).toEqual([CHANGE.description]);
   });
 
-  test('[S16] A→B→A goes through, each linked to the one before; A once more is the last one', async (context) => {
+  test('[S16d] A→B→A goes through, each linked to the one before; A once more is the last one', async (context) => {
     const world = setup(context);
     const agent = await world.agent();
     const values = ['10.0.0.18', '10.0.0.17', '10.0.0.18', '10.0.0.18'];
@@ -56,7 +56,7 @@ describe.concurrent('the same write again', STORY, () => {
     expect(held.map(({ value }) => value)).toEqual(values.slice(0, 3));
   });
 
-  test('[S16] five equal clicks are five, each linked to the one before', async (context) => {
+  test('[S16e] five equal clicks are five, each linked to the one before', async (context) => {
     const world = setup(context);
     const agent = await world.agent();
     const operations = [];

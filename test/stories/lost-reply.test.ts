@@ -90,7 +90,7 @@ describe.concurrent('a reply that does not come', STORY, () => {
     expect(world.faultsFired()).toBe(3);
   });
 
-  test('[S3] no key, no look-up, reply lost: parked, in the queue, and a repeat is not sent', async (context) => {
+  test('[S3a] no key, no look-up, reply lost: parked, in the queue, and a repeat is not sent', async (context) => {
     const world = setup(context);
     world.plan({ on: 'notify_team', do: 'lose_reply' });
     const agent = await world.agent();
