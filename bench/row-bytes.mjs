@@ -38,21 +38,30 @@ export async function measureRowBytes({ directory, client }) {
   }
   await product.close();
   await rm(data, { recursive: true });
+  if (claims.length < OPERATIONS / 2)
+    throw new Error('The rows could not be measured: no operation made two commits.');
   return { claim: median(claims), outcome: median(outcomes), measuredOver: claims.length };
 }
 
 function watchedDriver(driver, { onWrite, onCommit }) {
-  const watchStatement = (statement, sql) => ({
-    run(...values) {
-      if (/^\s*(INSERT|UPDATE)/.test(sql)) onWrite(values);
-      const result = statement.run(...values);
-      if (sql === 'COMMIT') onCommit();
-      return result;
-    },
-    get: (...values) => statement.get(...values),
-    all: (...values) => statement.all(...values),
-    setReturnArrays: (enabled) => statement.setReturnArrays(enabled),
-  });
+  const watchStatement = (statement, sql) => {
+    const isWrite = /^\s*(INSERT|UPDATE)/.test(sql);
+    // A store may execute by any of the three, whether or not it wants what they give.
+    const watched =
+      (method) =>
+      (...values) => {
+        if (isWrite) onWrite(values);
+        const result = statement[method](...values);
+        if (sql === 'COMMIT') onCommit();
+        return result;
+      };
+    return {
+      run: watched('run'),
+      get: watched('get'),
+      all: watched('all'),
+      setReturnArrays: (enabled) => statement.setReturnArrays(enabled),
+    };
+  };
   return {
     ...driver,
     open(file) {

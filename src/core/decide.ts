@@ -390,7 +390,7 @@ function reopen(operation: Operation, command: Extract<Command, { type: 'reopen'
 }
 
 /** A question about identity stays one until a person has answered it: that nobody did in time is no answer. */
-function unansweredQuestion({ review }: Operation): ReviewQuestion | undefined {
+export function unansweredQuestion({ review }: Operation): ReviewQuestion | undefined {
   if (review === undefined || review.decision?.kind === 'approved') return undefined;
   const isOfIdentity =
     review.question === 'same_work' || review.question === 'too_old' || review.question === 'error_reported';

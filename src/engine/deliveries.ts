@@ -31,6 +31,11 @@ export class Deliveries {
     });
   }
 
+  /** A new round has an answer that has yet to be given. */
+  forget(operation: string): void {
+    this.#pending.delete(operation);
+  }
+
   /** Stores what is pending; what cannot be stored now is dropped, which is safe. */
   async flush(): Promise<void> {
     this.#cancelTimer?.();

@@ -153,6 +153,7 @@ export class Ledger {
     if (proposed.answer === 'already_exists')
       return this.#alreadyExists(draft, proposed.record, proposed.isOwn);
     const isFirst = proposed.answer === 'new';
+    if (isFirst) this.#deliveries.forget(proposed.record.operation.id);
     const isSending = isFirst && proposed.started !== undefined;
     if (isSending) this.#background(this.#sender.sendStarted(proposed.started));
     else if (proposed.record.operation.stage === 'ready') this.#worker.nudge(proposed.record.operation.id);

@@ -1,11 +1,12 @@
 // From a call to an operation: the same one, its next occurrence, or a new one (D6).
 
+import { unansweredQuestion } from '../core/decide.ts';
 import { type EqualCall, judgeEqualCall, judgeOtherRun, type Judgement } from '../core/intent.ts';
 import type { Operation } from '../core/operation.ts';
 import { StoreFault } from '../store/port.ts';
 import { type EngineContext, newReview } from './context.ts';
 import { crossRunKeysOf, type Draft, keysOf } from './draft.ts';
-import { NewOperations, type Extras } from './new-operations.ts';
+import { type Extras, FateUnknown, NewOperations } from './new-operations.ts';
 import { openKey, type OperationRecord, readLocks, readOperation } from './records.ts';
 import type { ResolvedRun, Runs } from './runs.ts';
 import type { Sender, StartedAttempt } from './sender.ts';
@@ -114,9 +115,18 @@ export class Proposals {
     nextSequence: number,
   ): Promise<Proposed | undefined> {
     const { draft } = place;
+    const replayed = await this.#replayed(earlier.operation, draft);
+    if (replayed !== undefined) return { answer: 'earlier', record: replayed, isOwn: true };
     const operation = this.#withDelivery(earlier.operation);
     const judgement = await this.#judge(operation, place);
     const previous = { operation: operation.id, relation: 'occurrence' } as const;
+    // Another operation of this intent is under the same question, until a person has answered it.
+    const unanswered = unansweredQuestion(operation);
+    const next = {
+      sequence: nextSequence,
+      previous,
+      ...(unanswered === undefined ? {} : { question: unanswered }),
+    };
     switch (judgement.answer) {
       case 'attach':
         return { answer: 'earlier', record: await this.#withReplay(earlier, draft), isOwn: true };
@@ -126,14 +136,11 @@ export class Proposals {
         // The same intent in another text: a new round would send the old one.
         return operation.argumentsDigest === draft.argumentsDigest
           ? this.#reopen(place, earlier)
-          : this.#create(place, { sequence: nextSequence, previous });
+          : this.#create(place, next);
       case 'next_occurrence':
-      case 'ask': {
-        const replayed = await this.#replayed(operation, draft);
-        if (replayed !== undefined) return { answer: 'earlier', record: replayed, isOwn: true };
-        const question = judgement.answer === 'ask' ? { question: judgement.question } : {};
-        return this.#create(place, { sequence: nextSequence, previous, ...question });
-      }
+        return this.#create(place, next);
+      case 'ask':
+        return this.#create(place, { ...next, question: judgement.question });
       case 'look_up':
         throw new Error('Assertion: the judge was given what a look-up found.');
     }
@@ -169,12 +176,12 @@ export class Proposals {
   /** An orchestrator that resumes replays every occurrence, not only the latest. */
   async #replayed(latest: Operation, draft: Draft): Promise<OperationRecord | undefined> {
     const replays = draft.call.replays ?? [];
-    if (replays.length === 0) return undefined;
+    if (replays.length === 0 || isReplayOf(latest, replays)) return undefined;
     let before = latest.previous;
     for (let seen = 0; before?.relation === 'occurrence' && seen < OCCURRENCES_MAX; seen += 1) {
       const record = await readOperation(this.#context.store, this.#context.tenant, before.operation);
       if (record === undefined) return undefined;
-      if (replays.some((replay) => record.operation.replays.includes(replay))) return record;
+      if (isReplayOf(record.operation, replays)) return isTakenBack(record.operation) ? undefined : record;
       before = record.operation.previous;
     }
     return undefined;
@@ -232,7 +239,7 @@ export class Proposals {
       });
       if (withdrawn.stored) this.#sender.onFreed(withdrawn.freed);
     }
-    const result = await takeStep(context, {
+    const reopening = takeStep(context, {
       id,
       command: () => ({
         type: 'reopen',
@@ -245,10 +252,26 @@ export class Proposals {
         ? {}
         : { beside: async () => [await this.#new.pointerTo(step.stream, id)] }),
     });
+    const result = await reopening.catch((cause: unknown) => this.#reopenedAfterAll(earlier, cause));
     // Whoever asked for the new round waits for it as for a first one.
     return result.stored
       ? { answer: 'new', record: result.record }
       : { answer: 'earlier', record: result.record, isOwn: true };
+  }
+
+  /** After a COMMIT of unknown fate: the new round is there, or nothing of it was recorded. */
+  async #reopenedAfterAll(
+    earlier: OperationRecord,
+    cause: unknown,
+  ): Promise<{ readonly stored: true; readonly record: OperationRecord }> {
+    if (!(cause instanceof StoreFault) || cause.fate !== 'unknown') throw cause;
+    const { store, tenant } = this.#context;
+    const { id, round } = earlier.operation;
+    const present = await readOperation(store, tenant, id).catch(() => {
+      throw new FateUnknown(id, cause);
+    });
+    if (present !== undefined && present.operation.round > round) return { stored: true, record: present };
+    throw new StoreFault(cause.code, cause.message, { fate: 'not_stored', cause });
   }
 
   // ── In other runs ────────────────────────────────────────────────────────────────────────────────────────
@@ -277,13 +300,20 @@ export class Proposals {
   /** The same intent in other runs: whatever is open, and what was made within the window. */
   async #others({ at, draft, run }: Place): Promise<readonly OperationRecord[]> {
     const { store, tenant } = this.#context;
-    const keys = [openKey(draft.crossRunHash), ...crossRunKeysOf(this.#context, draft, at)];
+    // The window first: work that was open once leaves its entry behind.
+    const keys = [...crossRunKeysOf(this.#context, draft, at), openKey(draft.crossRunHash)];
     const entries = await store.crossRun(tenant, keys, OTHER_RUNS_MAX);
     const names = new Set(entries.map((entry) => entry.stream.slice(3)));
     const others: OperationRecord[] = [];
+    // What is added on the way is looked at too.
     for (const name of names) {
       const record = await readOperation(store, tenant, name);
-      if (record !== undefined && record.operation.run.id !== run.reference.id) others.push(record);
+      if (record === undefined) continue;
+      const { previous, run: itsRun } = record.operation;
+      // However many runs were refused since, each of them names the one that was made.
+      if (previous?.relation === 'other_run' && names.size < 2 * OTHER_RUNS_MAX)
+        names.add(previous.operation);
+      if (itsRun.id !== run.reference.id) others.push(record);
     }
     return others;
   }
@@ -303,6 +333,15 @@ export class Proposals {
     const stillOurs = await this.#sender.isStillOurs(operation, draft.facts, draft.call.arguments);
     return judgeOtherRun(operation, { ...call, stillOurs }, crossRunWindowMs).answer;
   }
+}
+
+function isReplayOf(operation: Operation, replays: readonly string[]): boolean {
+  return replays.some((replay) => operation.replays.includes(replay));
+}
+
+/** Its caller asked for no answer, so that a later one may be given to the same call. */
+function isTakenBack(operation: Operation): boolean {
+  return operation.why?.code === 'withdrawn_by_caller';
 }
 
 /** One entry must not hide another: of all that are found, the most careful answer is given. */

@@ -6,7 +6,7 @@ import type { Operation } from '../core/operation.ts';
 import type { Reply } from '../destination/port.ts';
 import { type ContentDocument, StoreFault } from '../store/port.ts';
 import { type EngineContext, SALT_BYTES } from './context.ts';
-import { contentDocument, type OperationRecord } from './records.ts';
+import { contentDocument, nextInLine, type OperationRecord, readLocks, readOperation } from './records.ts';
 import { takeStep } from './steps.ts';
 
 export interface FindingDetails {
@@ -53,8 +53,11 @@ export class Recorder {
     const material = beside.documents?.[0]?.digest;
     context.reached('before_outcome_commit');
     let from: OperationRecord | undefined = record;
+    let isFateUnknown = false;
     for (let pause = RETRY_FIRST_MS; ; pause = Math.min(pause * 2, RETRY_MAX_MS)) {
       try {
+        const stored = isFateUnknown ? await this.#stored(record, finding, observedAt, beside) : undefined;
+        if (stored !== undefined) return stored;
         const result = await takeStep(context, {
           id: record.operation.id,
           from,
@@ -89,10 +92,35 @@ export class Recorder {
           `The outcome of ${record.operation.id} could not be recorded and is tried again in ${pause} ms: ${cause.message}`,
         );
         if (this.#closing) return undefined;
+        isFateUnknown ||= cause.fate === 'unknown';
         await new Promise<void>((resolve) => context.environment.after(pause, resolve));
         from = undefined;
       }
     }
+  }
+
+  /** After a COMMIT of unknown fate: the operation, where the finding is in it after all. One is not told twice. */
+  async #stored(
+    { operation: { id } }: OperationRecord,
+    { kind }: Finding,
+    observedAt: number,
+    { attempt, reply }: FindingDetails,
+  ): Promise<OperationRecord | undefined> {
+    const { store, tenant, waiters, worker } = this.#context;
+    const present = await readOperation(store, tenant, id);
+    const isIn = present?.operation.evidence.some(
+      (piece) =>
+        piece.kind === kind &&
+        piece.attempt === attempt &&
+        piece.observer === worker &&
+        piece.observedAt === observedAt,
+    );
+    if (present === undefined || isIn !== true) return undefined;
+    const record: OperationRecord = { ...present, reply };
+    const locks = await readLocks(store, tenant, record.operation.target?.locks);
+    waiters.publish(record);
+    this.onFreed(nextInLine(locks, record.operation));
+    return record;
   }
 
   document(label: string, owner: string, bytes: Uint8Array): ContentDocument {

@@ -86,6 +86,17 @@ export function liveRowOf(operation: Operation, worker: string): Omit<LiveRow, '
   }
 }
 
+/** Nothing where there was no row and is none. */
+function liveChange(
+  before: Operation | undefined,
+  operation: Operation,
+  worker: string,
+): Pick<StreamWrite, 'live'> {
+  const live = liveRowOf(operation, worker);
+  const hasNone = live === null && (before === undefined || liveRowOf(before, worker) === null);
+  return hasNone ? {} : { live };
+}
+
 export function isReadBackDifferent(operation: Operation): boolean {
   const last = operation.evidence.findLast((piece) => piece.kind === 'readback');
   return last?.kind === 'readback' && last.matches === false && operation.effect === 'accepted';
@@ -134,7 +145,7 @@ export function writesOf(next: NextState): { readonly operation: Operation; read
       expectedVersion: next.before?.version ?? 0,
       events: next.events as unknown as readonly Json[],
       state: operation as unknown as Json,
-      live: liveRowOf(operation, next.worker),
+      ...liveChange(next.before?.operation, operation, next.worker),
     },
   ];
   const startsAttempt = next.events.some((event) => event.type === 'attempt_started');

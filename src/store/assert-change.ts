@@ -20,28 +20,29 @@ const UNSTORABLE = /[\0\p{Surrogate}]/u;
 export function assertChange(change: Change): void {
   const { tenant, writes, claims = [], requires = [], documents = [], crossRun = [] } = change;
   assertName('tenant', tenant);
-  assert(
+  hold(
     writes.length <= WRITES_MAX,
-    `A change has at most ${WRITES_MAX} writes; this one has ${writes.length}.`,
+    () => `A change has at most ${WRITES_MAX} writes; this one has ${writes.length}.`,
   );
-  assert(
+  hold(
     writes.length + claims.length + documents.length > 0,
-    'A change has at least one write, claim or document; this one has none.',
+    () => 'A change has at least one write, claim or document; this one has none.',
   );
   assertWhole('at', change.at);
 
   const written = new Set<StreamId>();
   for (const write of writes) {
     assertStream(write.stream);
-    assert(!written.has(write.stream), `A change writes a stream once; it writes ${write.stream} twice.`);
+    hold(!written.has(write.stream), () => `A change writes a stream once; it writes ${write.stream} twice.`);
     written.add(write.stream);
     assertWhole('expectedVersion', write.expectedVersion);
-    assert(write.state !== undefined, `The state of ${write.stream} is missing.`);
+    hold(write.state !== undefined, () => `The state of ${write.stream} is missing.`);
     if (write.live) {
       const { queue, stage, worker, order, dueAt } = write.live;
-      for (const [what, name] of Object.entries({ queue, stage, worker: worker ?? '-' }))
-        assertName(what, name);
-      assert(ORDER.test(order), `order is printable ASCII; '${order}' is not.`);
+      assertName('queue', queue);
+      assertName('stage', stage);
+      if (worker !== null) assertName('worker', worker);
+      hold(ORDER.test(order), () => `order is printable ASCII; '${order}' is not.`);
       assertWhole('dueAt', dueAt);
     }
   }
@@ -55,7 +56,7 @@ export function assertChange(change: Change): void {
     assertWhole('sequence', claim.sequence);
     assertStream(claim.holder);
     const name = `${claim.key}/${claim.sequence}`;
-    assert(!claimed.has(name), `A change takes a claim once; it takes ${name} twice.`);
+    hold(!claimed.has(name), () => `A change takes a claim once; it takes ${name} twice.`);
     claimed.add(name);
   }
   for (const document of documents) {
@@ -70,32 +71,43 @@ export function assertChange(change: Change): void {
 }
 
 export function assertStream(stream: StreamId): void {
-  assert(
+  hold(
     STREAM_ID.test(stream) && !UNSTORABLE.test(stream),
-    `A stream is named 'kind:id'; '${stream}' is not, or holds a character that cannot be stored.`,
+    () => `A stream is named 'kind:id'; '${stream}' is not, or holds a character that cannot be stored.`,
   );
 }
 
 export function assertKey(key: string): void {
-  assert(CLAIM_KEY.test(key), `A key is 20 bytes as 40 lower-case hexadecimal digits; '${key}' is not.`);
+  hold(CLAIM_KEY.test(key), () => `A key is 20 bytes as 40 lower-case hexadecimal digits; '${key}' is not.`);
 }
 
 export function assertDigest(digest: string): void {
-  assert(CONTENT_DIGEST.test(digest), `A digest is 'sha256:' and 64 hexadecimal digits; '${digest}' is not.`);
+  hold(
+    CONTENT_DIGEST.test(digest),
+    () => `A digest is 'sha256:' and 64 hexadecimal digits; '${digest}' is not.`,
+  );
 }
 
 export function assertName(what: string, name: string): void {
-  assert(
+  hold(
     name !== '' && !UNSTORABLE.test(name),
-    `${what} is empty or holds a character that cannot be stored.`,
+    () => `${what} is empty or holds a character that cannot be stored.`,
   );
 }
 
 /** A limit of rows to read: the readings are paged, so one is always meant. */
 export function assertLimit(limit: number): void {
-  assert(Number.isSafeInteger(limit) && limit > 0, `limit is a whole number of rows above 0, not ${limit}.`);
+  hold(
+    Number.isSafeInteger(limit) && limit > 0,
+    () => `limit is a whole number of rows above 0, not ${limit}.`,
+  );
 }
 
 function assertWhole(what: string, value: number): void {
-  assert(Number.isSafeInteger(value) && value >= 0, `${what} is a whole number from 0, not ${value}.`);
+  hold(Number.isSafeInteger(value) && value >= 0, () => `${what} is a whole number from 0, not ${value}.`);
+}
+
+/** The message is made only when it is needed: every change passes here. */
+function hold(condition: boolean, message: () => string): void {
+  if (!condition) assert.fail(message());
 }

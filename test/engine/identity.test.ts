@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../src/core/canonical.ts';
 import type { ContractOperation, ToolFacts } from '../../src/core/contract.ts';
 import type { Operation } from '../../src/core/operation.ts';
 import { DestinationError, functionDestination } from '../../src/destination/function-destination.ts';
@@ -6,6 +7,7 @@ import type { Destination } from '../../src/destination/port.ts';
 import type { Answer } from '../../src/engine/answers.ts';
 import type { Ledger } from '../../src/engine/ledger.ts';
 import { type Fixture, factsOf, lookedUpBy, operationOf, setup, until } from './setup.ts';
+import { inEveryTick, memoryStore } from './stores.ts';
 
 let fixture: Fixture;
 
@@ -34,22 +36,34 @@ async function decide(ledger: Ledger, operation: Operation, kind: 'approved' | '
 }
 
 describe('a question about identity that nobody answered in time', () => {
-  const TITLE_ONLY = { facts: { create: factsOf('create', { identity: ['title'] }) } };
+  let ledger: Ledger;
+
+  /** Looked through in every tick, so that a review lapses as soon as it may. */
+  async function opened(facts: { readonly [tool: string]: ToolFacts } = {}): Promise<void> {
+    fixture = await setup({ facts });
+    ledger = await fixture.open({ store: await memoryStore(inEveryTick) });
+  }
+
+  const write = (args: JsonObject, more: { readonly run: { readonly id: string } }) =>
+    ledger.write({ destination: 'cab', tool: 'create', arguments: args, requester: 'agent', ...more });
 
   async function lapsed(ask: () => Promise<Answer>): Promise<Operation> {
     const asked = operationOf(await ask());
     expect(asked.stage).toBe('awaiting_approval');
     fixture.moveClock(9 * HOUR_MS);
-    return until(fixture.ledger, asked.id, (operation) => operation.stage === 'closed');
+    const ended = await until(ledger, asked.id, (operation) => operation.stage === 'closed');
+    // The first equal call is told that; only the next one asks anew.
+    expect(operationOf(await ask())).toMatchObject({ id: asked.id, stage: 'closed', effect: 'not_sent' });
+    return ended;
   }
 
   test('[S16] is asked again by an equal call, which is never sent unasked (D6)', async () => {
-    fixture = await setup();
-    await fixture.write('create', { title: 'Freeze' }, RUN);
+    await opened();
+    await write({ title: 'Freeze' }, RUN);
     fixture.moveClock(97 * HOUR_MS);
-    const asked = await lapsed(() => fixture.write('create', { title: 'Freeze' }, RUN));
+    const asked = await lapsed(() => write({ title: 'Freeze' }, RUN));
     for (let call = 0; call < 3; call += 1) {
-      const again = operationOf(await fixture.write('create', { title: 'Freeze' }, RUN));
+      const again = operationOf(await write({ title: 'Freeze' }, RUN));
       expect(again).toMatchObject({
         id: asked.id,
         stage: 'awaiting_approval',
@@ -57,53 +71,49 @@ describe('a question about identity that nobody answered in time', () => {
       });
     }
     expect(fixture.records).toHaveLength(1);
-    await decide(
-      fixture.ledger,
-      operationOf(await fixture.write('create', { title: 'Freeze' }, RUN)),
-      'approved',
-    );
-    await until(fixture.ledger, asked.id, (operation) => operation.effect === 'accepted');
+    await decide(ledger, operationOf(await write({ title: 'Freeze' }, RUN)), 'approved');
+    await until(ledger, asked.id, (operation) => operation.effect === 'accepted');
     expect(fixture.records).toHaveLength(2);
   });
 
   test('is asked again by a call with another text too', async () => {
-    fixture = await setup(TITLE_ONLY);
-    await fixture.write('create', { title: 'Freeze', text: 'one' }, RUN);
+    await opened({ create: factsOf('create', { identity: ['title'] }) });
+    await write({ title: 'Freeze', text: 'one' }, RUN);
     fixture.moveClock(97 * HOUR_MS);
-    await lapsed(() => fixture.write('create', { title: 'Freeze', text: 'one' }, RUN));
-    const other = operationOf(await fixture.write('create', { title: 'Freeze', text: 'two' }, RUN));
+    await lapsed(() => write({ title: 'Freeze', text: 'one' }, RUN));
+    const other = operationOf(await write({ title: 'Freeze', text: 'two' }, RUN));
     expect(other).toMatchObject({ stage: 'awaiting_approval', review: { question: 'too_old' } });
     expect(fixture.records).toHaveLength(1);
   });
 
   test('is asked again however often it lapses (I14)', async () => {
-    fixture = await setup();
-    await fixture.write('create', { title: 'Freeze' }, RUN);
+    await opened();
+    await write({ title: 'Freeze' }, RUN);
     fixture.moveClock(97 * HOUR_MS);
     for (let round = 0; round < 22; round += 1) {
-      await lapsed(() => fixture.write('create', { title: 'Freeze' }, RUN));
+      await lapsed(() => write({ title: 'Freeze' }, RUN));
     }
     expect(fixture.records).toHaveLength(1);
   });
 
   test('stays one about the same work of another run', async () => {
-    fixture = await setup();
-    await fixture.write('create', { title: 'Freeze' }, { run: { id: 'mara' } });
+    await opened();
+    await write({ title: 'Freeze' }, { run: { id: 'mara' } });
     const luis = { run: { id: 'luis' } };
-    await lapsed(() => fixture.write('create', { title: 'Freeze' }, luis));
-    const again = operationOf(await fixture.write('create', { title: 'Freeze' }, luis));
+    await lapsed(() => write({ title: 'Freeze' }, luis));
+    const again = operationOf(await write({ title: 'Freeze' }, luis));
     expect(again).toMatchObject({ stage: 'awaiting_approval', review: { question: 'same_work' } });
     expect(fixture.records).toHaveLength(1);
   });
 });
 
 describe('the same write in several runs', () => {
-  test('one that was denied does not hide one that was made', async () => {
+  test('those that were denied do not hide the one that was made', async () => {
     fixture = await setup();
     const ask = (id: string) => fixture.write('create', { title: 'Freeze' }, { run: { id } });
     await ask('first');
-    for (const run of ['second', 'third', 'fourth']) {
-      const asked = operationOf(await ask(run));
+    for (let run = 1; run <= 40; run += 1) {
+      const asked = operationOf(await ask(`run-${run}`));
       expect(asked).toMatchObject({ stage: 'awaiting_approval', review: { question: 'same_work' } });
       await decide(fixture.ledger, asked, 'denied');
     }
@@ -112,15 +122,24 @@ describe('the same write in several runs', () => {
 
   test('what stopped on its way long ago, often, does not hide what was made a moment ago', async () => {
     fixture = await setup();
-    const ask = (id: string) => fixture.write('create', { title: 'Freeze' }, { run: { id } });
-    for (let week = 0; week < 16; week += 1) {
-      fixture.faults.push('refuse');
-      expect((await ask(`week-${week}`)).kind).toBe('reply');
+    let toolClass: ToolFacts['class'] = 'irreversible';
+    const ledger = await fixture.open({ factsFor: () => factsOf('create', { class: toolClass }) });
+    const ask = (id: string) =>
+      ledger.write({
+        destination: 'cab',
+        tool: 'create',
+        arguments: { title: 'Freeze' },
+        requester: 'agent',
+        run: { id },
+      });
+    for (let week = 0; week < 20; week += 1) {
+      await decide(ledger, operationOf(await ask(`week-${week}`)), 'denied');
       fixture.moveClock(168 * HOUR_MS);
     }
+    toolClass = 'ordinary';
     expect((await ask('this week')).kind).toBe('reply');
     expect(operationOf(await ask('also this week')).review?.question).toBe('same_work');
-    expect(fixture.records).toHaveLength(17);
+    expect(fixture.records).toHaveLength(1);
   });
 
   test('[S3] what is unknown is found by another run long after its window, and sent by none (I4)', async () => {
@@ -137,9 +156,9 @@ describe('the same write in several runs', () => {
   });
 
   test('what waits for a person is found by another run after its window', async () => {
-    fixture = await setup({ settings: { approvalLifetimeMs: 100 * HOUR_MS } });
+    fixture = await setup();
     const asked = operationOf(await fixture.write('destroy', { vm: 'a' }, { run: { id: 'mara' } }));
-    fixture.moveClock(72 * HOUR_MS);
+    fixture.moveClock(6 * HOUR_MS);
     const other = await fixture.write('destroy', { vm: 'a' }, { run: { id: 'luis' } });
     expect(operationOf(other).id).toBe(asked.id);
     await decide(fixture.ledger, asked, 'approved');
@@ -252,6 +271,36 @@ describe('a changed proposal on a `single` step', () => {
     expect(await write('b2', 'move', { id: 'cutover-2' })).toMatchObject({ effect: 'accepted' });
     expect(sent).toEqual(['a', 'b2']);
   });
+});
+
+test('an equal call that comes at once after a refusal is given the reply of its own round', async () => {
+  fixture = await setup();
+  let sends = 0;
+  const create = (args: JsonObject): unknown => {
+    sends += 1;
+    if (sends === 1) throw new DestinationError(said('not now'));
+    fixture.records.push(args);
+    return said('created');
+  };
+  const ledger = await fixture.open({
+    destinations: [functionDestination({ name: 'cab', tools: { create } })],
+    factsFor: () => factsOf('create', { operation: REFUSES }),
+  });
+  const write = () =>
+    ledger.write({
+      destination: 'cab',
+      tool: 'create',
+      arguments: { title: 'Freeze' },
+      requester: 'agent',
+      ...RUN,
+    });
+  const refused = await write();
+  expect(refused).toMatchObject({ kind: 'reply', operation: { effect: 'rejected' } });
+  const again = await write();
+  expect(again).toMatchObject({ kind: 'reply', reply: { body: JSON.stringify(said('created')) } });
+  expect(operationOf(again)).toMatchObject({ id: operationOf(refused).id, round: 2, effect: 'accepted' });
+  expect((await write()).kind).toBe('already_exists');
+  expect(fixture.records).toHaveLength(1);
 });
 
 describe('a call with another text outside the business parameters', () => {

@@ -35,6 +35,12 @@ export function reopeningStoreIn(data: string, verbs: (inner: Store) => Verbs): 
   return new ReopeningStore(() => storeIn(data, verbs));
 }
 
+/** Work is looked through in every tick, as if others committed all the time: tests need not wait for a scan. */
+export function inEveryTick(): Verbs {
+  let commits = 0;
+  return { foreignCommits: async () => (commits += 1) };
+}
+
 export function storeFault(fate: StoreFault['fate']): StoreFault {
   return new StoreFault('ERR_STORE_UNAVAILABLE', 'The disk does not answer.', { fate });
 }

@@ -47,7 +47,10 @@ export function readCrossRun(
 ): readonly CrossRunEntry[] {
   const entries: CrossRunEntry[] = [];
   for (const key of keys) {
-    const rows = statements.listCrossRun.all(tenant, keyToBytes(key), limit - entries.length);
+    const bytes = keyToBytes(key);
+    // Nearly always there is none, and to find that out needs neither the join nor the sorter.
+    if (statements.findCrossRun.get(tenant, bytes) === undefined) continue;
+    const rows = statements.listCrossRun.all(tenant, bytes, limit - entries.length);
     for (const [stream] of rows as readonly [string][]) entries.push({ key, stream });
     if (entries.length >= limit) break;
   }

@@ -43,6 +43,7 @@ const SQL = {
   readContent: 'SELECT label, salt, bytes FROM content WHERE owner = ? AND digest = ?',
 
   insertCrossRun: 'INSERT INTO cross_run (tenant, key, stream) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+  findCrossRun: 'SELECT 1 FROM cross_run WHERE tenant = ? AND key = ? LIMIT 1',
   listCrossRun: `SELECT stream.name FROM cross_run JOIN stream ON stream.id = cross_run.stream
     WHERE cross_run.tenant = ? AND cross_run.key = ? ORDER BY stream.name DESC LIMIT ?`,
 } as const;

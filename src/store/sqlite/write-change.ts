@@ -133,25 +133,25 @@ function write(
       number = Number(statements.insertStream.run(tenant, stream, version, state).lastInsertRowid);
       numbers.set(stream, number);
     } else {
-      statements.updateStream.run(version, state, number);
+      statements.updateStream.get(version, state, number);
     }
-    if (events !== undefined) statements.insertEvents.run(number, version, change.at, events);
+    if (events !== undefined) statements.insertEvents.get(number, version, change.at, events);
     if (live === null) {
-      if (expectedVersion > 0) statements.deleteLive.run(number);
+      if (expectedVersion > 0) statements.deleteLive.get(number);
     } else if (live !== undefined) {
       const { queue, stage, dueAt, worker, order } = live;
-      statements.putLive.run(number, tenant, queue, stage, dueAt, worker, order);
+      statements.putLive.get(number, tenant, queue, stage, dueAt, worker, order);
     }
   }
   // Every stream below has its number: the reading half looked it up, or the loop above gave it.
   const numberOf = (stream: StreamId): number => numbers.get(stream) as number;
   for (const { keyBytes, sequence, holder } of change.claims) {
-    statements.insertClaim.run(tenant, keyBytes, sequence, numberOf(holder));
+    statements.insertClaim.get(tenant, keyBytes, sequence, numberOf(holder));
   }
   for (const { owner, digestBytes, label, salt, bytes } of change.documents) {
-    statements.insertContent.run(numberOf(owner), digestBytes, label, salt, bytes);
+    statements.insertContent.get(numberOf(owner), digestBytes, label, salt, bytes);
   }
   for (const { keyBytes, stream } of change.crossRun) {
-    statements.insertCrossRun.run(tenant, keyBytes, numberOf(stream));
+    statements.insertCrossRun.get(tenant, keyBytes, numberOf(stream));
   }
 }
