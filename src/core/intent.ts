@@ -29,11 +29,23 @@ export interface IntentParts {
   readonly occurrence: number;
 }
 
-/** 20 bytes as hex: the hour in which the run began, then 16 bytes of a keyed hash. */
-export function intentKey(secret: Uint8Array, parts: IntentParts): string {
+/**
+ * 20 bytes as hex: the hour in which the run began, then 8 bytes of the cross-run hash and 8 of a keyed hash over
+ * everything. So the key begins like that of the cross-run index, and a store that keeps both in order has them
+ * on one page.
+ */
+export function intentKey(
+  secret: Uint8Array,
+  parts: IntentParts,
+  crossRun: string = crossRunHash(secret, parts),
+): string {
   const { tenant, run, tool, destination, occurrence } = parts;
   const named = canonicalJson(['intent', tenant, run.id, run.step ?? null, tool, destination, occurrence]);
-  return hourPrefix(parts.runBeganAt) + hashed(secret, named, parts.businessText);
+  return (
+    hourPrefix(parts.runBeganAt) +
+    crossRun.slice(0, 16) +
+    hashed(secret, named, parts.businessText).slice(0, 16)
+  );
 }
 
 /** 16 bytes as hex. No canonical text holds a line break, so that it ends the names for certain. */

@@ -119,15 +119,19 @@ function targetOf(facts: ToolFacts, args: JsonObject): TargetDocument | undefine
 export function keysOf(context: EngineContext, draft: Draft, run: ResolvedRun): readonly string[] {
   const runs = run.previous === undefined ? [run] : [run, run.previous];
   return runs.map(({ reference, beganAt }) =>
-    intentKey(context.secret, {
-      tenant: context.tenant,
-      run: reference,
-      runBeganAt: beganAt,
-      tool: draft.call.tool,
-      destination: draft.call.destination,
-      businessText: draft.businessText,
-      occurrence: draft.call.run?.occurrence ?? 0,
-    }),
+    intentKey(
+      context.secret,
+      {
+        tenant: context.tenant,
+        run: reference,
+        runBeganAt: beganAt,
+        tool: draft.call.tool,
+        destination: draft.call.destination,
+        businessText: draft.businessText,
+        occurrence: draft.call.run?.occurrence ?? 0,
+      },
+      draft.crossRunHash,
+    ),
   );
 }
 

@@ -119,13 +119,14 @@ export class Proposals {
     if (replayed !== undefined) return { answer: 'earlier', record: replayed, isOwn: true };
     const operation = this.#withDelivery(earlier.operation);
     const judgement = await this.#judge(operation, place);
-    const previous = { operation: operation.id, relation: 'occurrence' } as const;
-    // Another operation of this intent is under the same question, until a person has answered it.
-    const unanswered = unansweredQuestion(operation);
-    const next = {
+    // Another operation of this intent is under the same question, about the same earlier write, until a person
+    // has answered it.
+    const question = unansweredQuestion(operation);
+    const asked = question === undefined ? undefined : operation.previous;
+    const next: Extras = {
       sequence: nextSequence,
-      previous,
-      ...(unanswered === undefined ? {} : { question: unanswered }),
+      previous: asked ?? { operation: operation.id, relation: 'occurrence' },
+      ...(question === undefined ? {} : { question }),
     };
     switch (judgement.answer) {
       case 'attach':

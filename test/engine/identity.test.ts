@@ -6,7 +6,7 @@ import { DestinationError, functionDestination } from '../../src/destination/fun
 import type { Destination } from '../../src/destination/port.ts';
 import type { Answer } from '../../src/engine/answers.ts';
 import type { Ledger } from '../../src/engine/ledger.ts';
-import { type Fixture, factsOf, lookedUpBy, operationOf, setup, until } from './setup.ts';
+import { type Fixture, factsOf, lookedUpBy, operationOf, setup, signal, until } from './setup.ts';
 import { inEveryTick, memoryStore } from './stores.ts';
 
 let fixture: Fixture;
@@ -78,11 +78,13 @@ describe('a question about identity that nobody answered in time', () => {
 
   test('is asked again by a call with another text too', async () => {
     await opened({ create: factsOf('create', { identity: ['title'] }) });
-    await write({ title: 'Freeze', text: 'one' }, RUN);
+    const made = operationOf(await write({ title: 'Freeze', text: 'one' }, RUN));
     fixture.moveClock(97 * HOUR_MS);
     await lapsed(() => write({ title: 'Freeze', text: 'one' }, RUN));
     const other = operationOf(await write({ title: 'Freeze', text: 'two' }, RUN));
     expect(other).toMatchObject({ stage: 'awaiting_approval', review: { question: 'too_old' } });
+    // The person is shown the write that was made, not the question that lapsed.
+    expect(other.previous?.operation).toBe(made.id);
     expect(fixture.records).toHaveLength(1);
   });
 
@@ -200,16 +202,17 @@ describe('a changed proposal on a `single` step', () => {
     operation: REFUSES,
   });
 
-  /** A destination that refuses what it is told to, and loses the reply to what it is told to. */
-  async function moving(refuses: string[], loses: string[] = []) {
-    fixture = await setup({ settings: { callerWaitMs: 100 } });
+  /** A destination that refuses once what it is told to, and is late with its reply to what it is told to. */
+  async function moving(refuses: string[], isLateWith: string[] = []) {
+    fixture = await setup();
+    const late = signal();
     const sent: string[] = [];
     const answer = (tool: string) => async (args: { readonly id: string; readonly to: string }) => {
       sent.push(args.to);
       const isRefused = refuses[0] === args.to;
       if (isRefused) refuses.shift();
       if (isRefused) throw new DestinationError('refused');
-      if (loses.includes(args.to)) throw new Error('connection reset');
+      if (isLateWith.includes(args.to)) await late.promise;
       return { content: [{ type: 'text', text: tool }] };
     };
     const ledger = await fixture.open({
@@ -217,6 +220,8 @@ describe('a changed proposal on a `single` step', () => {
         functionDestination({ name: 'cab', tools: { move: answer('move'), ask: answer('ask') } }),
       ],
       factsFor: (_destination, tool) => (tool === 'ask' ? factsOf('ask', { class: 'irreversible' }) : MOVE),
+      settings: { replyTimeoutMs: 50, callerWaitMs: 100 },
+      store: await memoryStore(inEveryTick),
     });
     const write = async (to: string, tool = 'move', run: typeof STEP | { id: string } = STEP) =>
       operationOf(
@@ -229,7 +234,7 @@ describe('a changed proposal on a `single` step', () => {
           waitMs: 2_000,
         }),
       );
-    return { ledger, sent, write };
+    return { late, ledger, sent, write };
   }
 
   test('withdraws what waits for a person when the first proposal is made again (D6)', async () => {
@@ -248,7 +253,7 @@ describe('a changed proposal on a `single` step', () => {
   });
 
   test('waits for what is unknown when the first proposal is made again (D6)', async () => {
-    const { sent, write } = await moving(['a'], ['b']);
+    const { late, ledger, sent, write } = await moving(['a'], ['b']);
     const refused = await write('a');
     const lost = await write('b');
     expect(lost).toMatchObject({ stage: 'parked', effect: 'unknown' });
@@ -258,6 +263,10 @@ describe('a changed proposal on a `single` step', () => {
       why: { code: 'waits_for_predecessor', operation: lost.id },
     });
     expect(sent).toEqual(['a', 'b']);
+    late.give();
+    await until(ledger, refused.id, (operation) => operation.effect === 'accepted');
+    expect((await ledger.readings.record(lost.id))?.operation).toMatchObject({ effect: 'accepted' });
+    expect(sent).toEqual(['a', 'b', 'a']);
   });
 
   test('that waits for the one before it keeps nobody from its own target', async () => {

@@ -21,12 +21,18 @@ export const IN_MEMORY = ':memory:';
 const BUSY_TIMEOUT_MS = 10;
 
 /**
+ * Twice SQLite's own. Each page that a commit has changed is two writes to the log; with 8 KiB an operation
+ * makes 6 of them in place of 10, for a seventh more bytes. Larger pages write a third more bytes and gain less.
+ */
+const PAGE_BYTES = 8_192;
+
+/**
  * A checkpoint is due when the write-ahead log has this many pages (4 MiB). The log is then written over from
  * its start and never cut: blocks that exist are synced in half the time of blocks that must be allocated, so
  * there is no journal_size_limit and no truncating checkpoint. A larger figure was measured to give the same
  * mean cost and longer slowest commits.
  */
-const CHECKPOINT_PAGES = 1_000;
+const CHECKPOINT_PAGES = 500;
 
 /**
  * Pages that stay in memory. A full transaction dirties some 6 MiB; with SQLite's default of 2 MiB it spills,
@@ -96,6 +102,8 @@ export async function openDatabase(options: {
 }
 
 function applySettings(connection: SqliteConnection, file: string): { readonly [name: string]: string } {
+  // It counts while a file has no page yet; one that has keeps its own, which is not wrong.
+  connection.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
   const readBack: Record<string, string> = {};
   for (const { name, value, reads = value, words = String(reads) } of settingsFor(file)) {
     connection.exec(`PRAGMA ${name} = ${value}`);

@@ -110,15 +110,13 @@ type LiveColumns = readonly [string, string, string, number, string | null, stri
  * rows of all of them and sort, where one queue's rows come from the index in their order.
  */
 export function liveStatementText(query: LiveQuery, hasQueue: boolean): string {
-  const conditions = ['live.tenant = ?'];
-  if (hasQueue) conditions.push('live.queue = ?');
-  if (query.stages !== undefined) conditions.push('live.stage IN (SELECT value FROM json_each(?))');
-  if (query.dueBy !== undefined) conditions.push('live.due_at <= ?');
-  if (query.worker !== undefined) conditions.push('live.worker = ?');
-  if (query.after !== undefined) conditions.push('live.order_key > ?');
-  const order = query.dueBy === undefined ? 'live.order_key' : 'live.due_at, live.order_key';
-  return `SELECT stream.name, live.queue, live.stage, live.due_at, live.worker, live.order_key
-    FROM live JOIN stream ON stream.id = live.stream
+  const conditions = ['tenant = ?', hasQueue ? 'queue = ?' : 'queue IS NOT NULL'];
+  if (query.stages !== undefined) conditions.push('stage IN (SELECT value FROM json_each(?))');
+  if (query.dueBy !== undefined) conditions.push('due_at <= ?');
+  if (query.worker !== undefined) conditions.push('worker = ?');
+  if (query.after !== undefined) conditions.push('order_key > ?');
+  const order = query.dueBy === undefined ? 'order_key' : 'due_at, order_key';
+  return `SELECT name, queue, stage, due_at, worker, order_key FROM stream
     WHERE ${conditions.join(' AND ')} ORDER BY ${order} LIMIT ?`;
 }
 

@@ -23,15 +23,25 @@ CREATE TABLE tenant (
   name TEXT NOT NULL UNIQUE
 ) STRICT;
 
--- One history's present state. AUTOINCREMENT, so that a number that a claim still holds is never given again.
+-- One history's present state and, while its work is open, what it is found by. Those columns are NULL once the
+-- work is settled, and the partial indexes hold open work alone; a table beside this one would be a second row
+-- to write and to remove for every operation. AUTOINCREMENT, so that a number that a claim still holds is never
+-- given again.
 CREATE TABLE stream (
-  id      INTEGER PRIMARY KEY AUTOINCREMENT,
-  tenant  INTEGER NOT NULL,
-  name    TEXT NOT NULL,
-  version INTEGER NOT NULL,
-  state   TEXT NOT NULL,
+  id        INTEGER PRIMARY KEY AUTOINCREMENT,
+  tenant    INTEGER NOT NULL,
+  name      TEXT NOT NULL,
+  version   INTEGER NOT NULL,
+  queue     TEXT,
+  stage     TEXT,
+  due_at    INTEGER,
+  worker    TEXT,
+  order_key TEXT,
+  state     TEXT NOT NULL,
   UNIQUE (tenant, name)
 ) STRICT;
+CREATE INDEX live_by_queue ON stream (tenant, queue, due_at, order_key) WHERE queue IS NOT NULL;
+CREATE INDEX live_by_order ON stream (tenant, order_key) WHERE queue IS NOT NULL;
 
 -- Append-only: one row per commit of a stream, holding its events as a JSON array, in order of commit.
 CREATE TABLE event (
@@ -46,21 +56,9 @@ CREATE TABLE event (
 CREATE TRIGGER event_is_append_only BEFORE UPDATE ON event
 BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
 
--- Work that is open; a row leaves when its work is settled.
-CREATE TABLE live (
-  stream    INTEGER PRIMARY KEY REFERENCES stream (id),
-  tenant    INTEGER NOT NULL,
-  queue     TEXT NOT NULL,
-  stage     TEXT NOT NULL,
-  due_at    INTEGER NOT NULL,
-  worker    TEXT,
-  order_key TEXT NOT NULL
-) STRICT;
-CREATE INDEX live_by_queue ON live (tenant, queue, due_at, order_key);
-CREATE INDEX live_by_order ON live (tenant, order_key);
-CREATE INDEX live_by_worker ON live (tenant, worker, order_key) WHERE worker IS NOT NULL;
-
--- Never released. The holder is a stream's number; no index leads from streams to claims, hence no REFERENCES.
+-- Claims, never released: the holder is a stream's number; no index leads from streams to claims, hence no
+-- REFERENCES. And beside them, with a sequence below 0 made from the stream's number, the entries of the
+-- cross-run index: both keys of one intent begin alike, so that a write touches one page for the two.
 CREATE TABLE claim (
   tenant   INTEGER NOT NULL,
   key      BLOB NOT NULL,
@@ -81,13 +79,6 @@ CREATE TABLE content (
   bytes  BLOB NOT NULL,
   UNIQUE (owner, digest)
 ) STRICT;
-
-CREATE TABLE cross_run (
-  tenant INTEGER NOT NULL,
-  key    BLOB NOT NULL,
-  stream INTEGER NOT NULL,
-  PRIMARY KEY (tenant, key, stream)
-) STRICT, WITHOUT ROWID;
 
 INSERT INTO meta (name, value) VALUES
   ('schema', '${SCHEMA_VERSION}'),

@@ -15,8 +15,11 @@ const SQL = {
 
   findStream: 'SELECT id, version FROM stream WHERE tenant = ? AND name = ?',
   readStream: 'SELECT version, state FROM stream WHERE tenant = ? AND name = ?',
-  insertStream: 'INSERT INTO stream (tenant, name, version, state) VALUES (?, ?, ?, ?)',
+  insertStream: `INSERT INTO stream (tenant, name, version, state, queue, stage, due_at, worker, order_key)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   updateStream: 'UPDATE stream SET version = ?, state = ? WHERE id = ?',
+  updateStreamAndLive: `UPDATE stream SET version = ?, state = ?,
+    queue = ?, stage = ?, due_at = ?, worker = ?, order_key = ? WHERE id = ?`,
   listStreams: `SELECT name, version, state FROM stream
     WHERE tenant = ? AND name > ? AND name < ? ORDER BY name LIMIT ?`,
   listNewestStreams: `SELECT name, version, state FROM stream
@@ -25,16 +28,10 @@ const SQL = {
   insertEvents: 'INSERT INTO event (stream, version, recorded_at, events) VALUES (?, ?, ?, ?)',
   readHistory: 'SELECT version, recorded_at, events FROM event WHERE stream = ? ORDER BY version',
 
-  putLive: `INSERT INTO live (stream, tenant, queue, stage, due_at, worker, order_key)
-    VALUES (?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (stream) DO UPDATE SET queue = excluded.queue, stage = excluded.stage,
-      due_at = excluded.due_at, worker = excluded.worker, order_key = excluded.order_key`,
-  deleteLive: 'DELETE FROM live WHERE stream = ?',
-
   findClaim: `SELECT stream.name FROM claim JOIN stream ON stream.id = claim.holder
     WHERE claim.tenant = ? AND claim.key = ? AND claim.sequence = ?`,
   latestClaim: `SELECT claim.sequence, stream.name FROM claim JOIN stream ON stream.id = claim.holder
-    WHERE claim.tenant = ? AND claim.key = ? ORDER BY claim.sequence DESC LIMIT 1`,
+    WHERE claim.tenant = ? AND claim.key = ? AND claim.sequence >= 0 ORDER BY claim.sequence DESC LIMIT 1`,
   insertClaim: 'INSERT INTO claim (tenant, key, sequence, holder) VALUES (?, ?, ?, ?)',
 
   // The digest covers salt and bytes, so a second document of the same owner and digest is the same one.
@@ -42,10 +39,11 @@ const SQL = {
     ON CONFLICT (owner, digest) DO NOTHING`,
   readContent: 'SELECT label, salt, bytes FROM content WHERE owner = ? AND digest = ?',
 
-  insertCrossRun: 'INSERT INTO cross_run (tenant, key, stream) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
-  findCrossRun: 'SELECT 1 FROM cross_run WHERE tenant = ? AND key = ? LIMIT 1',
-  listCrossRun: `SELECT stream.name FROM cross_run JOIN stream ON stream.id = cross_run.stream
-    WHERE cross_run.tenant = ? AND cross_run.key = ? ORDER BY stream.name DESC LIMIT ?`,
+  insertCrossRun: `INSERT INTO claim (tenant, key, sequence, holder) VALUES (?1, ?2, -?3, ?3)
+    ON CONFLICT DO NOTHING`,
+  findCrossRun: 'SELECT 1 FROM claim WHERE tenant = ? AND key = ? AND sequence < 0 LIMIT 1',
+  listCrossRun: `SELECT stream.name FROM claim JOIN stream ON stream.id = claim.holder
+    WHERE claim.tenant = ? AND claim.key = ? AND claim.sequence < 0 ORDER BY stream.name DESC LIMIT ?`,
 } as const;
 
 export type Statements = { readonly [name in keyof typeof SQL]: SqliteStatement };

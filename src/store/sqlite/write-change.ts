@@ -15,6 +15,7 @@ import type {
   LiveRow,
   StreamId,
 } from '../port.ts';
+import type { SqliteValue } from './driver.ts';
 import { NO_TENANT, type Tenants } from './tenants.ts';
 import type { Statements } from './statements.ts';
 
@@ -130,18 +131,15 @@ function write(
     const version = expectedVersion + 1;
     let number = numbers.get(stream);
     if (number === undefined) {
-      number = Number(statements.insertStream.run(tenant, stream, version, state).lastInsertRowid);
+      const row = statements.insertStream.run(tenant, stream, version, state, ...liveColumns(live));
+      number = Number(row.lastInsertRowid);
       numbers.set(stream, number);
-    } else {
+    } else if (live === undefined) {
       statements.updateStream.get(version, state, number);
+    } else {
+      statements.updateStreamAndLive.get(version, state, ...liveColumns(live), number);
     }
     if (events !== undefined) statements.insertEvents.get(number, version, change.at, events);
-    if (live === null) {
-      if (expectedVersion > 0) statements.deleteLive.get(number);
-    } else if (live !== undefined) {
-      const { queue, stage, dueAt, worker, order } = live;
-      statements.putLive.get(number, tenant, queue, stage, dueAt, worker, order);
-    }
   }
   // Every stream below has its number: the reading half looked it up, or the loop above gave it.
   const numberOf = (stream: StreamId): number => numbers.get(stream) as number;
@@ -154,4 +152,10 @@ function write(
   for (const { keyBytes, stream } of change.crossRun) {
     statements.insertCrossRun.get(tenant, keyBytes, numberOf(stream));
   }
+}
+
+const NOT_LIVE = [null, null, null, null, null] as const;
+
+function liveColumns(live: FrozenWrite['live']): readonly SqliteValue[] {
+  return live ? [live.queue, live.stage, live.dueAt, live.worker, live.order] : NOT_LIVE;
 }
