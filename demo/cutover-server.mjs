@@ -246,7 +246,6 @@ process.stdin.on('data', (chunk) => {
     underWay.add(handled);
   }
 });
-process.stdin.on('end', async () => {
-  await Promise.all(underWay);
-  process.exit(0);
+process.stdin.on('end', () => {
+  void Promise.all(underWay).then(() => process.exit(0));
 });

@@ -11,8 +11,8 @@ import type { Destination, Reply } from '../destination/port.ts';
 import { encodeReply } from './answers.ts';
 import type { EngineContext } from './context.ts';
 import { readPayload } from './payload.ts';
-import type { OperationRecord } from './records.ts';
 import type { Recorder } from './recorder.ts';
+import type { OperationRecord } from './records.ts';
 import { factsUnknown, recordOf } from './reports.ts';
 import { takeStep } from './steps.ts';
 

@@ -6,16 +6,16 @@ import { type Operation, type OperationId, type Review } from '../core/operation
 import { isFoundByLookUp } from '../core/wording.ts';
 import { type Json, StoreFault } from '../store/port.ts';
 import { type Answer, type AnswerFacts, ownOperation } from './answers.ts';
-import { FateUnknown } from './new-operations.ts';
 import { type EngineContext, newId, SALT_BYTES } from './context.ts';
 import { Deliveries } from './deliveries.ts';
 import { type Draft, draftCall, notApplied, type WriteCall } from './draft.ts';
+import { FateUnknown } from './new-operations.ts';
 import { Presence } from './presence.ts';
 import { Proposals, type Proposed } from './proposals.ts';
 import { Readings } from './readings.ts';
 import { contentDocument, type OperationRecord, readOperation } from './records.ts';
-import { Runs } from './runs.ts';
 import { describe } from './reports.ts';
+import { Runs } from './runs.ts';
 import { Sender } from './sender.ts';
 import { replyTimeoutMs } from './settings.ts';
 import { takeStep } from './steps.ts';

@@ -1,13 +1,13 @@
 // From a call to an operation: the same one, its next occurrence, or a new one (D6).
 
 import { unansweredQuestion } from '../core/decide.ts';
-import { type EqualCall, judgeEqualCall, judgeOtherRun, type Judgement } from '../core/intent.ts';
+import { type EqualCall, type Judgement, judgeEqualCall, judgeOtherRun } from '../core/intent.ts';
 import type { Operation } from '../core/operation.ts';
 import { StoreFault } from '../store/port.ts';
 import { type EngineContext, newReview } from './context.ts';
 import { crossRunKeysOf, type Draft, keysOf } from './draft.ts';
 import { type Extras, FateUnknown, NewOperations } from './new-operations.ts';
-import { openKey, type OperationRecord, readLocks, readOperation } from './records.ts';
+import { type OperationRecord, openKey, readLocks, readOperation } from './records.ts';
 import type { ResolvedRun, Runs } from './runs.ts';
 import type { Sender, StartedAttempt } from './sender.ts';
 import { takeStep } from './steps.ts';

@@ -1,11 +1,11 @@
 // What can be read of the ledger: one operation with its words, the queue, recent operations, a history.
 
 import type { Operation, OperationEvent, OperationId, Review } from '../core/operation.ts';
-import type { StoredEvent } from '../store/port.ts';
 import type { Reply } from '../destination/port.ts';
+import type { StoredEvent } from '../store/port.ts';
 import { decodeReply } from './answers.ts';
 import type { EngineContext } from './context.ts';
-import { type StoredPayload, readPayload, targetWords } from './payload.ts';
+import { readPayload, type StoredPayload, targetWords } from './payload.ts';
 import { asRecord, type OperationRecord, readOperation, streamOf } from './records.ts';
 
 /** An operation with the content that belongs beside it. */

@@ -1,8 +1,8 @@
 // Operations as the store keeps them: reading a row, and turning a decision into one change.
 
-import { sha256Hex } from '../core/digest.ts';
-import { FREE_LOCK, lockAfter, type LockState } from '../core/locks.ts';
 import type { ContentDigest } from '../core/attempt.ts';
+import { sha256Hex } from '../core/digest.ts';
+import { FREE_LOCK, type LockState, lockAfter } from '../core/locks.ts';
 import { evolveAll, type Operation, type OperationEvent } from '../core/operation.ts';
 import type { Reply } from '../destination/port.ts';
 import type {

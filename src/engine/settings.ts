@@ -1,7 +1,7 @@
 // The ledger's own limits, printed wherever they are asked for. Units are in the names.
 
-import { DEFAULT_BOUNDS } from '../core/repeatability.ts';
 import { durationMs, type ToolFacts } from '../core/contract.ts';
+import { DEFAULT_BOUNDS } from '../core/repeatability.ts';
 import type { LedgerSettings } from './context.ts';
 
 const HOUR_MS = 3_600_000;

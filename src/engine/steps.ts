@@ -9,8 +9,8 @@ import type { EngineContext } from './context.ts';
 import {
   type LockRecords,
   nextInLine,
-  openEntries,
   type OperationRecord,
+  openEntries,
   readLocks,
   readOperation,
   writesOf,

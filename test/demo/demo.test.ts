@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test, type TestContext } from 'vitest';
+import { describe, expect, type TestContext, test } from 'vitest';
 import { type Acted, judge } from '../../demo/judge.mjs';
 import { makeWorld, until, within } from '../../demo/world.mjs';
 

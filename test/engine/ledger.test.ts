@@ -1,5 +1,5 @@
-import { afterEach, describe, expect, test } from 'vitest';
 import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
 import { LEDGER_FILE } from '../../src/compose.ts';
 import { answerText } from '../../src/core/wording.ts';
 import { loadSqliteDriver } from '../../src/store/sqlite/driver.ts';

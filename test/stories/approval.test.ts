@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { heldBy, NEW_MACHINE, OLD_MACHINE, RUN, setup, shown, STORY } from './harness.ts';
+import { heldBy, NEW_MACHINE, OLD_MACHINE, RUN, STORY, setup, shown } from './harness.ts';
 
 const STEP = { ...RUN, step: 'decommission', single: true, call: 'call-1' };
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { CHANGE, heldBy, IMPATIENT, OWN_ANSWER, RUN, setup, shown, STORY } from './harness.ts';
+import { CHANGE, heldBy, IMPATIENT, OWN_ANSWER, RUN, STORY, setup, shown } from './harness.ts';
 
 const DNS = { name: 'db.billing.example.com', type: 'A' };
 

@@ -2,10 +2,10 @@
 // reach, and started again twice; then the caller asks again. What is right is judged in one place, and the
 // judge itself is tried on a recovery that is wrong on purpose.
 
-import { describe, expect, test, type TestContext } from 'vitest';
-import { makeWorld, type Shown, within, type World } from '../../demo/world.mjs';
+import { describe, expect, type TestContext, test } from 'vitest';
+import { makeWorld, type Shown, type World, within } from '../../demo/world.mjs';
 import { STOPPING_POINTS, type StoppingPoint } from '../../src/core/stopping-points.ts';
-import { CHANGE, heldBy, OLD_MACHINE, RUN, setup, shown, STORY } from './harness.ts';
+import { CHANGE, heldBy, OLD_MACHINE, RUN, STORY, setup, shown } from './harness.ts';
 
 /** A way on which a write comes by a point. `told`: how the caller may be answered in the end. */
 interface Way {

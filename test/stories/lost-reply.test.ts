@@ -8,9 +8,9 @@ import {
   OWN_ANSWER,
   queuedIn,
   RUN,
+  STORY,
   setup,
   shown,
-  STORY,
 } from './harness.ts';
 
 describe.concurrent('a reply that does not come', STORY, () => {

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { until } from '../../demo/world.mjs';
-import { CHANGE, heldBy, OWN_ANSWER, RUN, setup, shown, STORY } from './harness.ts';
+import { CHANGE, heldBy, OWN_ANSWER, RUN, STORY, setup, shown } from './harness.ts';
 
 describe.concurrent('a ledger that cannot record', STORY, () => {
   test('[S37] the store is down: reads pass, writes are not recorded and not sent, in those words', async (context) => {

@@ -16,8 +16,8 @@ import type {
   StreamId,
 } from '../port.ts';
 import type { SqliteValue } from './driver.ts';
-import { NO_TENANT, type Tenants } from './tenants.ts';
 import type { Statements } from './statements.ts';
+import { NO_TENANT, type Tenants } from './tenants.ts';
 
 interface FrozenWrite {
   readonly stream: StreamId;
