@@ -72,22 +72,16 @@ export async function measureFsyncs({ directory, port, operations, concurrency, 
   };
 }
 
-const FRAME_BYTES = 4096 + 24;
-const CHECKPOINT_PAGES = 1_000;
+/** The store moves the log's pages into the database each time the log has grown by this much. */
+const CHECKPOINT_BYTES = 4 * 2 ** 20;
 /** The log before its pages are moved, the database after it, and the new head of the log that is written over. */
 const FSYNCS_PER_CHECKPOINT = 3;
+const FEW_OPERATIONS = 64;
 
 /** With synchronous=FULL: one fsync for each commit, and those of the checkpoints, by the growth of a short log. */
-async function derivedFsyncs({ directory, port, operations, concurrency, withReadBack, report }) {
-  const few = await runOperations({
-    directory,
-    port,
-    operations: Math.min(operations, 64),
-    concurrency,
-    withReadBack,
-  });
-  const framesPerOperation = few.logBytes / FRAME_BYTES / Math.min(operations, 64);
-  const checkpoints = Math.floor((framesPerOperation * operations) / CHECKPOINT_PAGES) + 1;
+async function derivedFsyncs({ report, operations, ...where }) {
+  const few = await runOperations({ ...where, operations: FEW_OPERATIONS });
+  const checkpoints = Math.floor((few.logBytes / FEW_OPERATIONS) * (operations / CHECKPOINT_BYTES)) + 1;
   return report.commits + checkpoints * FSYNCS_PER_CHECKPOINT;
 }
 

@@ -2,8 +2,8 @@
 
 import type { ToolClass } from '../core/contract.ts';
 import type { RefusalCode } from '../core/decide.ts';
+import { isFoundByLookUp } from '../core/known-facts.ts';
 import { type Operation, type OperationId, type Review } from '../core/operation.ts';
-import { isFoundByLookUp } from '../core/wording.ts';
 import { type Json, StoreFault } from '../store/port.ts';
 import { type Answer, type AnswerFacts, ownOperation } from './answers.ts';
 import { type EngineContext, newId, SALT_BYTES } from './context.ts';

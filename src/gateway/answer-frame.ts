@@ -1,17 +1,11 @@
 // Answers as MCP results: the destination's own bytes where it answered, one shape that every client accepts
 // where we speak ourselves (D14).
 
+import { answerText, fateUnknownText, foundText, statusText, storeDownText } from '../core/answer-wording.ts';
 import type { JsonObject, JsonValue } from '../core/canonical.ts';
+import { isFoundByLookUp } from '../core/known-facts.ts';
 import type { Operation } from '../core/operation.ts';
-import {
-  answerText,
-  fateUnknownText,
-  foundText,
-  isFoundByLookUp,
-  type Surroundings,
-  statusText,
-  storeDownText,
-} from '../core/wording.ts';
+import { type Surroundings } from '../core/wording.ts';
 import type { Reply } from '../destination/port.ts';
 import type { Answer, OperationAnswer } from '../engine/answers.ts';
 

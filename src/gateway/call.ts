@@ -1,9 +1,9 @@
 // One `tools/call` of a client, read strictly: which tool, which arguments, which run — or why it cannot be read.
 
+import { unrepresentableText } from '../core/answer-wording.ts';
 import type { JsonObject, JsonValue } from '../core/canonical.ts';
 import { memberText, scanMembers } from '../core/json-frame.ts';
 import { readStrictJson } from '../core/json-text.ts';
-import { unrepresentableText } from '../core/wording.ts';
 import type { GivenRun } from '../engine/runs.ts';
 
 export interface ToolCall {

@@ -1,7 +1,8 @@
 // The one tool that the gateway adds: it tells what became of an operation, and can wait for news.
 
+import { statusText } from '../core/answer-wording.ts';
 import type { JsonObject } from '../core/canonical.ts';
-import { type Surroundings, statusText } from '../core/wording.ts';
+import { type Surroundings } from '../core/wording.ts';
 import type { OperationReading } from '../engine/readings.ts';
 import { contentOf, operationMeta } from './answer-frame.ts';
 

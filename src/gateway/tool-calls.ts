@@ -1,10 +1,10 @@
 // The calls of tools, each decided in its turn: passed to the server as it came, recorded as a write, or answered
 // here; and told truthfully.
 
+import { misconfiguredText, unrepresentableText } from '../core/answer-wording.ts';
 import type { JsonObject } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
 import type { Reached } from '../core/stopping-points.ts';
-import { misconfiguredText, unrepresentableText } from '../core/wording.ts';
 import type { McpFrame } from '../destination/mcp/frame.ts';
 import { type Answer, ownOperation } from '../engine/answers.ts';
 import type { Ledger } from '../engine/ledger.ts';

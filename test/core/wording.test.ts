@@ -1,20 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { EFFECTS, STAGES, type Stage } from '../../src/core/lifecycle.ts';
-import { evolve, type Operation, type Why } from '../../src/core/operation.ts';
 import {
   answerText,
-  effectLabel,
   fateUnknownText,
   foundText,
-  labelOf,
   misconfiguredText,
-  quoted,
-  type Surroundings,
-  sentenceOf,
   storeDownText,
   unrepresentableText,
-} from '../../src/core/wording.ts';
+} from '../../src/core/answer-wording.ts';
+import { EFFECTS, STAGES, type Stage } from '../../src/core/lifecycle.ts';
+import { evolve, type Operation, type Why } from '../../src/core/operation.ts';
+import { quoted } from '../../src/core/quoting.ts';
+import { effectLabel, labelOf, type Surroundings, sentenceOf } from '../../src/core/wording.ts';
 import {
   ABSENT,
   ACCEPTED,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { LEDGER_FILE } from '../../src/compose.ts';
-import { answerText } from '../../src/core/wording.ts';
+import { answerText } from '../../src/core/answer-wording.ts';
 import { loadSqliteDriver } from '../../src/store/sqlite/driver.ts';
 import { type Fixture, factsOf, lookedUpBy, operationOf, setup, signal, until } from './setup.ts';
 
