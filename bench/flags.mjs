@@ -4,7 +4,7 @@ export const USAGE = `node bench/bench.mjs [flags]
 
   --json               the last line is one JSON object
   --quick              fewer and shorter rounds, for a check at every commit
-  --rounds N           clean rounds wanted for each concurrency (7; with --quick 3)
+  --rounds N           clean rounds wanted for each concurrency (7; with --quick 2)
   --concurrency LIST   callers at once (1,16,64)
   --delay 0|20         milliseconds that the destination takes to answer (0)
   --stdio              measure reads through the gateway over stdio in place of writes through the ledger`;
@@ -49,7 +49,7 @@ export function readFlags(argv) {
         return { problem: `${argv[at]} is no flag of the benchmark.` };
     }
   }
-  return { rounds: flags.quick ? 3 : 7, ...flags };
+  return { rounds: flags.quick ? 2 : 7, ...flags };
 }
 
 function wholeNumber(text) {

@@ -1,6 +1,7 @@
 // Lines for a terminal: other people's words made harmless, instants in UTC, evidence and history in words.
 
 import type { Evidence } from '../core/evidence.ts';
+import type { Why } from '../core/operation.ts';
 import type { HistoryEntry } from '../engine/readings.ts';
 
 /** Characters that control, hide or reorder are shown as escapes, so that a terminal shows what is there. */
@@ -40,8 +41,8 @@ function findingWords(piece: Evidence): string {
   switch (piece.kind) {
     case 'transport':
       return piece.left === 'no'
-        ? `nothing left (${piece.what})`
-        : `left, no complete answer (${piece.what})`;
+        ? `nothing left here (${spelled(piece.what)})`
+        : `it may have left, and no complete answer came (${spelled(piece.what)})`;
     case 'acknowledgement':
       return `answered: ${piece.means.replaceAll('_', ' ')}`;
     case 'lookup':
@@ -81,7 +82,7 @@ function eventWords({ event }: HistoryEntry): string {
     case 'replay_seen':
       return 'an equal call came again';
     case 'superseded':
-      return `a changed proposal took its place (${event.by})`;
+      return `a changed proposal followed it (${event.by})`;
     case 'reopened':
       return `asked for again by ${event.by === 'caller' ? 'the caller' : printable(event.by)}`;
     case 'ordered_again':
@@ -98,6 +99,39 @@ function eventWords({ event }: HistoryEntry): string {
     case 'sending_again':
     case 'parked':
     case 'closed':
-      return `${event.type.replaceAll('_', ' ')} (${event.why.code.replaceAll('_', ' ')})`;
+      return `${spelled(event.type)}: ${reasonWords(event.why)}`;
+  }
+}
+
+function spelled(code: string): string {
+  return code.replaceAll('_', ' ');
+}
+
+function reasonWords(why: Why): string {
+  switch (why.code) {
+    case 'looking_up':
+      return `a look-up is due at ${instant(why.nextAt)}`;
+    case 'destination_still_working':
+      return `the destination is still working; it is asked again at ${instant(why.nextAt)}`;
+    case 'reading_back':
+      return 'the changed record is read back';
+    case 'waits_until':
+      return `at ${instant(why.until)}`;
+    case 'waits_for_operation':
+    case 'waits_for_predecessor':
+      return `for ${why.operation}`;
+    case 'waits_for_destination':
+      return `the destination does not answer (${printable(why.detail)})`;
+    case 'answered':
+      return 'what is known of it is settled';
+    case 'arguments':
+      return 'the arguments do not fit the tool';
+    case 'replaced':
+      return `${why.by} took its place`;
+    case 'given_up':
+    case 'stated':
+      return `by ${printable(why.by)}`;
+    default:
+      return spelled(why.code);
   }
 }

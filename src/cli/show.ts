@@ -1,5 +1,6 @@
 // `counterfoil show` and `counterfoil queue`: what is recorded, for people and for scripts.
 
+import { idInstant } from '../core/ids.ts';
 import type { Operation } from '../core/operation.ts';
 import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { Ledger } from '../engine/ledger.ts';
@@ -23,7 +24,7 @@ export async function show(id: string | undefined, options: ShowOptions): Promis
   }
   return withLedger(options.data, async (ledger) => {
     const operation = await find(ledger, id);
-    const reading = await ledger.readings.reading(operation);
+    const reading = await shownReading(ledger, operation);
     const history = await ledger.readings.history(operation.id);
     if (options.json === true) printJson(asJson(reading, history));
     else for (const line of asLines(reading, history)) print(line);
@@ -47,7 +48,15 @@ async function find(ledger: Ledger, id: string | undefined): Promise<Operation> 
   );
 }
 
-function asJson(reading: OperationReading, history: readonly HistoryEntry[]): object {
+/** A reading, and whether the process that had it out is no more: then nobody waits for its answer now. */
+type ShownReading = OperationReading & { readonly isSenderGone: boolean };
+
+async function shownReading(ledger: Ledger, operation: Operation): Promise<ShownReading> {
+  const reading = await ledger.readings.reading(operation);
+  return { ...reading, isSenderGone: await ledger.isSenderGone(operation) };
+}
+
+function asJson(reading: ShownReading, history: readonly HistoryEntry[]): object {
   const { operation, target } = reading;
   return {
     operation,
@@ -61,14 +70,15 @@ function asJson(reading: OperationReading, history: readonly HistoryEntry[]): ob
   };
 }
 
-function wordsOf(reading: OperationReading): Parameters<typeof sentenceOf>[1] {
+function wordsOf(reading: ShownReading): Parameters<typeof sentenceOf>[1] {
   return {
+    isSenderGone: reading.isSenderGone,
     ...(reading.target === undefined ? {} : { target: reading.target }),
     ...(reading.quote === undefined ? {} : { quote: reading.quote }),
   };
 }
 
-function asLines(reading: OperationReading, history: readonly HistoryEntry[]): readonly string[] {
+function asLines(reading: ShownReading, history: readonly HistoryEntry[]): readonly string[] {
   const { operation } = reading;
   const approval = operation.review?.decision;
   return [
@@ -78,6 +88,7 @@ function asLines(reading: OperationReading, history: readonly HistoryEntry[]): r
     `what       ${whatWords(reading)}`,
     `run        ${printable(operation.run.id)}${operation.run.step === undefined ? '' : `, step ${printable(operation.run.step)}`}${operation.run.weak ? ' (weak: no run was given)' : ''}`,
     `asked by   ${printable(operation.requester)} at ${instant(operation.proposedAt)}`,
+    ...linkLines(operation),
     `allowed    ${allowedBy(operation, approval)}`,
     `digest     ${operation.digest}${reading.isIntact ? '' : '  DOES NOT MATCH what is stored now'}`,
     ...(operation.record?.id === undefined ? [] : [`record     ${printable(operation.record.id)}`]),
@@ -90,6 +101,22 @@ function asLines(reading: OperationReading, history: readonly HistoryEntry[]): r
     'history',
     ...history.map((entry) => `  ${historyLine(entry)}`),
   ];
+}
+
+/** Other operations that a reader of this one must know of. */
+function linkLines({ previous, supersededBy, supersedes }: Operation): readonly string[] {
+  const lines: string[] = [];
+  if (supersedes !== undefined)
+    lines.push(`in place   of ${supersedes}, an earlier proposal on the same step`);
+  if (supersededBy !== undefined)
+    lines.push(`followed   by ${supersededBy}, a changed proposal on the same step`);
+  if (previous !== undefined) {
+    const made = idInstant(previous.operation);
+    const when = made === undefined ? '' : `, proposed at ${instant(made)}`;
+    const how = previous.relation === 'other_run' ? 'the same write in another run' : 'the same write before';
+    lines.push(`linked     to ${previous.operation}${when}: ${how}`);
+  }
+  return lines;
 }
 
 function whatWords({ operation, target }: OperationReading): string {
@@ -114,14 +141,22 @@ function allowedBy(
 
 const QUEUE_MAX = 500;
 /** What a person or the destination must do something about; work that runs by itself is not in the queue. */
-const QUEUE_STAGES = ['awaiting_approval', 'held', 'parked', 'ready', 'checking', 'closed'] as const;
+const QUEUE_STAGES = [
+  'awaiting_approval',
+  'held',
+  'parked',
+  'ready',
+  'sending',
+  'checking',
+  'closed',
+] as const;
 
 export async function queue(options: { readonly data?: string; readonly json?: boolean }): Promise<number> {
   return withLedger(options.data, async (ledger) => {
     const found = await ledger.readings.open({ stages: QUEUE_STAGES, limit: QUEUE_MAX + 1 });
     const operations = found.slice(0, QUEUE_MAX);
     if (found.length > QUEUE_MAX) say(`counterfoil: Only the ${QUEUE_MAX} oldest are shown; there are more.`);
-    const readings = await Promise.all(operations.map((operation) => ledger.readings.reading(operation)));
+    const readings = await Promise.all(operations.map((operation) => shownReading(ledger, operation)));
     if (options.json === true) {
       printJson({ operations: readings.map((reading) => ({ ...asJson(reading, []), history: undefined })) });
       return EXIT.done;
@@ -144,17 +179,18 @@ const GROUPS: readonly (readonly [string, readonly string[]])[] = [
   ['Waiting for approval', ['awaiting_approval', 'held']],
   ['Needs a person', ['parked']],
   ['Read back and different', ['closed']],
-  ['Goes on by itself', ['ready', 'checking']],
+  ['Goes on by itself', ['ready', 'sending', 'checking']],
 ];
 
 const CLASS_HINT =
   '  Approved, the tool is ordinary from then on; or say --class read, irreversible or interactive.';
 
-function queueLines(reading: OperationReading): readonly string[] {
+function queueLines(reading: ShownReading): readonly string[] {
   const { operation } = reading;
   const lines = [
     `${operation.id}  ${whatWords(reading)}`,
     `  ${sentenceOf(operation, wordsOf(reading))} Since ${instant(operation.since)}.`,
+    ...linkLines(operation).map((line) => `  ${line}`),
   ];
   if (operation.stage !== 'awaiting_approval') return lines;
   const isUnclassified = operation.review?.question === 'unclassified';
