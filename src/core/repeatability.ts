@@ -35,8 +35,13 @@ export const DEFAULT_BOUNDS: Bounds = {
 export function isBeyondBounds(operation: Operation, bounds: Bounds, at: number): boolean {
   return (
     attemptsOfRound(operation).length >= bounds.attemptsMax ||
-    at - operation.roundBeganAt > bounds.elapsedMaxMs
+    at - sendableSince(operation) > bounds.elapsedMaxMs
   );
+}
+
+/** A person may take longer than we may try: the time counts from the decision, where one was needed. */
+function sendableSince({ review, roundBeganAt }: Operation): number {
+  return Math.max(roundBeganAt, review?.decision?.at ?? roundBeganAt);
 }
 
 export type NextStep =

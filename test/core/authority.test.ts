@@ -94,6 +94,12 @@ describe('before every attempt (D8)', () => {
     expect(judged(ordered())).toBe('send');
   });
 
+  test('counts the time for sending from the decision of a person, who may take longer than it', () => {
+    const since = { roundBeganAt: T0 - 2 * DEFAULT_BOUNDS.elapsedMaxMs };
+    expect(judged({ ...approved(), ...since })).toBe('send');
+    expect(judged({ ...allowedByRule(), ...since })).toBe('park bounds_used_up');
+  });
+
   describe('waits', () => {
     const ROWS: readonly (readonly [string, Partial<SendingConditions>, string])[] = [
       ['for the lock of its target', { lockedBy: 'op_9K1' }, 'wait waits_for_operation'],
