@@ -40,7 +40,8 @@ export function intentKey(
   crossRun: string = crossRunHash(secret, parts),
 ): string {
   const { tenant, run, tool, destination, occurrence } = parts;
-  const named = canonicalJson(['intent', tenant, run.id, run.step ?? null, tool, destination, occurrence]);
+  const { id, step = null, weak } = run;
+  const named = canonicalJson(['intent', tenant, weak, id, step, tool, destination, occurrence]);
   return (
     hourPrefix(parts.runBeganAt) +
     crossRun.slice(0, 16) +

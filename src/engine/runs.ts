@@ -74,7 +74,8 @@ export class Runs {
 
   async #weak(principal: string, destination: string, at: number): Promise<ResolvedRun> {
     const name = `weak/${principal}/${destination}`;
-    const stream = `run:${name}`;
+    // A kind of its own: no run that is given can have its name.
+    const stream = `weak:${name}`;
     const known = await this.#read(stream);
     if (known === undefined) {
       const state: RunState = { beganAt: at, generation: 1 };

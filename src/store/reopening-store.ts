@@ -9,6 +9,7 @@ export class ReopeningStore implements Store {
   #store: Store | undefined;
   #durability: Durability | undefined;
   #commitsBefore = 0;
+  #isClosed = false;
 
   constructor(open: () => Promise<Store>) {
     this.#open = open;
@@ -68,7 +69,9 @@ export class ReopeningStore implements Store {
     return this.#use((store) => store.foreignCommits());
   }
 
+  /** For good: a later call opens nothing. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     const store = this.#store ?? (await this.#opening?.catch(() => undefined));
     await store?.close();
   }
@@ -86,6 +89,11 @@ export class ReopeningStore implements Store {
   }
 
   async #current(): Promise<Store> {
+    if (this.#isClosed) {
+      throw new StoreFault('ERR_STORE_UNAVAILABLE', 'The store was not asked: it is closed.', {
+        fate: 'not_stored',
+      });
+    }
     if (this.#store !== undefined) return this.#store;
     this.#opening ??= this.#open().finally(() => {
       this.#opening = undefined;
