@@ -342,9 +342,16 @@ describe('the intent key', () => {
     expect(keyOf({ project: 'web', title: 'Freeze', description: 'As agreed on Monday.' })).not.toBe(one);
   });
 
-  test('does not depend on whether the run was given or is single', () => {
-    const one = intentKey(SECRET, PARTS);
-    expect(intentKey(SECRET, { ...PARTS, run: { ...PARTS.run, weak: true, single: true } })).toBe(one);
+  test('does not depend on whether the step is single', () => {
+    expect(intentKey(SECRET, { ...PARTS, run: { ...PARTS.run, single: true } })).toBe(
+      intentKey(SECRET, PARTS),
+    );
+  });
+
+  test('is another for a weak run of the same name: nobody can give a run the name of a weak one', () => {
+    expect(intentKey(SECRET, { ...PARTS, run: { ...PARTS.run, weak: true } })).not.toBe(
+      intentKey(SECRET, PARTS),
+    );
   });
 
   const text = fc.string({ maxLength: 6 });
