@@ -372,7 +372,16 @@ describe('the intent key', () => {
 
   test('no two different intents share a key, wherever one part ends and the next begins', () => {
     const intent = ({ businessText, destination, occurrence, run, tenant, tool }: IntentParts) =>
-      JSON.stringify([tenant, run.id, run.step ?? null, tool, destination, businessText, occurrence]);
+      JSON.stringify([
+        tenant,
+        run.weak,
+        run.id,
+        run.step ?? null,
+        tool,
+        destination,
+        businessText,
+        occurrence,
+      ]);
     fc.assert(
       fc.property(parts, parts, (one, other) => {
         const same = intentKey(SECRET, one).slice(8) === intentKey(SECRET, other).slice(8);
