@@ -4,5 +4,4 @@ import { runNode } from './processes.mjs';
 import { setUpOrExit } from './setup.mjs';
 
 await setUpOrExit();
-// The collector is called between rounds, so that no round pays for the garbage of the one before it.
-process.exitCode = await runNode(['--expose-gc', 'bench/bench.mjs', ...process.argv.slice(2)]);
+process.exitCode = await runNode(['bench/bench.mjs', ...process.argv.slice(2)]);

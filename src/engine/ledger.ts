@@ -241,7 +241,7 @@ export class Ledger {
     // The reply is about the text that was sent: a call with another text is told so in words.
     const isItsText = operation.argumentsDigest === draft.argumentsDigest;
     const isGivenHere = isAnswered && isOwn && isItsText && !isGiven && operation.result !== undefined;
-    if (isGivenHere && draft.call.signal?.aborted !== true) this.#given.set(operation.id, record);
+    if (isGivenHere && draft.call.signal?.aborted !== true) this.#give(record);
     const reply = record.reply ?? (await this.#orNothing(this.readings.reply(operation)));
     if (isGivenHere && reply !== undefined) {
       return { ...(await this.#facts(operation, draft, owner)), kind: 'reply', reply };
@@ -253,6 +253,13 @@ export class Ledger {
     const facts = await this.#facts(operation, draft, owner);
     if (isFirst && (reply === undefined || isFoundByLookUp(operation))) return { ...facts, kind: 'found' };
     return { ...facts, kind: 'already_exists', ...(reply === undefined ? {} : { reply }) };
+  }
+
+  /** Bounded, should a door forget to tell: forgetting only gives a result unchanged once more. */
+  #give(record: OperationRecord): void {
+    const oldest = this.#given.size < GIVEN_MAX ? undefined : this.#given.keys().next().value;
+    if (oldest !== undefined) this.#given.delete(oldest);
+    this.#given.set(record.operation.id, record);
   }
 
   async #alreadyExists(draft: Draft, record: OperationRecord, isOwn: boolean): Promise<Answer> {
@@ -456,6 +463,7 @@ export class Ledger {
 }
 
 const RULES_MAX = 1_000;
+const GIVEN_MAX = 10_000;
 
 /** An outcome is being established by itself: worth a short wait. */
 function isOnItsWay(operation: Operation): boolean {
