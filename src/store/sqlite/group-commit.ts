@@ -1,7 +1,8 @@
 // Group commit: the changes of all callers of one turn of the event loop travel in one transaction, one fsync.
 //
 // There is no timer. `setImmediate` runs after everything that this turn had to do, so a lone caller waits for
-// nobody and sixty-four callers share a commit; what arrives while a commit runs forms the next one.
+// nobody and sixty-four callers share a commit; what arrives while a commit runs forms the next one. Answers of
+// a destination come in over several turns: while each turn brings more callers, they are waited for a little.
 //
 // What is known after an error:
 //   BEGIN: busy               nothing began; tried again, without blocking the loop, until `lockWaitMs` is over
@@ -22,6 +23,9 @@ import { type FrozenChange, writeChange } from './write-change.ts';
  * which the loop stands still and other processes wait, near 20 ms.
  */
 const CHANGES_PER_TRANSACTION = 512;
+
+/** A turn that has only input to read takes tens of microseconds, a commit some hundreds. */
+const GATHERING_TURNS_MAX = 4;
 
 interface Call {
   readonly changes: readonly FrozenChange[];
@@ -61,8 +65,16 @@ export class GroupCommit {
 
   #schedule(pauseMs?: number): void {
     this.#isScheduled = true;
-    if (pauseMs === undefined) setImmediate(() => this.#turn());
+    if (pauseMs === undefined) this.#gather(1);
     else setTimeout(() => this.#turn(), pauseMs);
+  }
+
+  #gather(turn: number): void {
+    const before = this.#waiting.length;
+    setImmediate(() => {
+      if (this.#waiting.length > before && turn < GATHERING_TURNS_MAX) this.#gather(turn + 1);
+      else this.#turn();
+    });
   }
 
   #turn(): void {
