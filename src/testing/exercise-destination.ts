@@ -139,7 +139,7 @@ class Bench {
       },
     });
     if (report.left === 'maybe') {
-      assert.equal(asked, 1, 'mayLeave is asked exactly once before anything leaves');
+      assert.equal(asked, 1, 'mayLeave is asked one time, before anything leaves');
       assert.equal(
         report.ended === 'reply',
         report.reply !== undefined,
