@@ -438,11 +438,6 @@ export function isUnsettled(operation: Operation): boolean {
   return operation.effect === 'unknown' || operation.stage === 'sending' || operation.stage === 'checking';
 }
 
-/** Whether any attempt may have reached the destination. */
-export function mayHaveLeft(operation: Operation): boolean {
-  return operation.effect !== 'not_sent';
-}
-
 /** Closed by a person's will, and not by what happened: only a person begins a new round (D4). */
 export function wasEndedByWill(operation: Operation): boolean {
   const code = operation.why?.code;
