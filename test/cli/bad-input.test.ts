@@ -8,6 +8,7 @@ import {
   mkdirSync,
   readdirSync,
   renameSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -843,10 +844,11 @@ describe('a call that the client takes back', () => {
   });
 
   test('a read and a write that are taken back in the same breath are not made', async () => {
-    const { gateway: start, calls, operations } = setup(cleanUps);
+    const { gateway: start, folder, calls, operations } = setup(cleanUps);
+    // Nothing is known of the tools yet: both calls wait for the list, and are taken back before it came.
+    writeFileSync(join(folder, 'unlisted'), '');
     const gateway = start();
     await gateway.initialize();
-    // Nothing is known of the tools yet: both calls wait for the list, and are taken back before it came.
     const frames = ['look', 'note'].flatMap((tool, index) => [
       {
         jsonrpc: '2.0',
@@ -857,6 +859,9 @@ describe('a call that the client takes back', () => {
       { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 700 + index } },
     ]);
     gateway.write(`${frames.map((frame) => JSON.stringify(frame)).join('\n')}\n`);
+    // Frames are handled in their order: with the answer to this one, all before it were.
+    await gateway.answer(gateway.ask('ping', {}));
+    rmSync(join(folder, 'unlisted'));
     await gateway.call('look', { text: 'marker' });
     await gateway.call('note', { text: 'marker' });
     expect(calls('look').map(({ arguments: args }) => args)).toEqual([{ text: 'marker' }]);

@@ -16,7 +16,7 @@ function setup({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
   const world = makeWorld({ folder, gateway: false });
   onTestFinished(async () => {
     await world.close();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   });
   return world;
 }
@@ -217,6 +217,6 @@ async function demo(...flags: readonly string[]) {
   child.stdout.on('data', (chunk) => (stdout += chunk));
   child.stderr.on('data', (chunk) => (stderr += chunk));
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   return { code, stdout, stderr };
 }

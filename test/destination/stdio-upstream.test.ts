@@ -45,7 +45,7 @@ class Seen<Entry> {
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'counterfoil-'));
-  cleanUps.push(() => rmSync(path, { recursive: true }));
+  cleanUps.push(() => rmSync(path, { recursive: true, maxRetries: 10 }));
   return path;
 }
 

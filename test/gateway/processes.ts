@@ -37,7 +37,7 @@ export class CleanUps {
 
   folder(): string {
     const path = mkdtempSync(join(tmpdir(), 'counterfoil-gateway-'));
-    this.add(() => rmSync(path, { recursive: true, force: true, maxRetries: 3 }));
+    this.add(() => rmSync(path, { recursive: true, force: true, maxRetries: 10 }));
     return path;
   }
 

@@ -42,7 +42,7 @@ export function setup(
   const world = makeWorld({ folder, ...options });
   context.onTestFinished(async () => {
     await world.close();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   });
   return world;
 }
