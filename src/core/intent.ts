@@ -8,12 +8,15 @@ import { isUnsettled, type Operation, type RunReference, wasEndedByWill } from '
 type JsonValue = Parameters<typeof canonicalJson>[0];
 
 const HOUR_MS = 3_600_000;
+const HOUR_DIGITS = 8;
+/** So much of the cross-run hash is in an intent key. */
+const CROSS_RUN_DIGITS = 16;
 
 /** The hour, 4 bytes as hex: it leads every key, so that keys of one time share index pages. */
 function hourPrefix(at: number): string {
   return Math.floor(at / HOUR_MS)
     .toString(16)
-    .padStart(8, '0');
+    .padStart(HOUR_DIGITS, '0');
 }
 
 export interface IntentParts {
@@ -31,8 +34,8 @@ export interface IntentParts {
 
 /**
  * 20 bytes as hex: the hour in which the run began, then 8 bytes of the cross-run hash and 8 of a keyed hash over
- * everything. So the key begins like that of the cross-run index, and a store that keeps both in order has them
- * on one page.
+ * everything. So equal intents of all runs that began in that hour lie together, and are found by what they have
+ * in common.
  */
 export function intentKey(
   secret: Uint8Array,
@@ -44,7 +47,7 @@ export function intentKey(
   const named = canonicalJson(['intent', tenant, weak, id, step, tool, destination, occurrence]);
   return (
     hourPrefix(parts.runBeganAt) +
-    crossRun.slice(0, 16) +
+    crossRun.slice(0, CROSS_RUN_DIGITS) +
     hashed(secret, named, parts.businessText).slice(0, 16)
   );
 }
@@ -63,11 +66,37 @@ export function crossRunHash(
   return hashed(secret, named, parts.businessText);
 }
 
-/** The keys of that hash in the advisory index, each led by its hour: the present one first. */
-export function crossRunKeys(hash: string, at: number, windowMs: number): readonly string[] {
-  const keys: string[] = [];
-  for (let hour = at; hour > at - windowMs - HOUR_MS; hour -= HOUR_MS) keys.push(hourPrefix(hour) + hash);
-  return keys;
+/**
+ * What the keys of equal intents begin with, whatever their runs: an hour and the first 8 bytes of that hash. The
+ * present hour first, then those before it until `windowMs` ago. Another intent may have the same 8 bytes: who
+ * finds an operation by them compares its whole hash.
+ */
+export function crossRunPrefixes(hash: string, at: number, windowMs: number): readonly string[] {
+  const prefixes: string[] = [];
+  for (let hour = at; hour > at - windowMs - HOUR_MS; hour -= HOUR_MS) {
+    prefixes.push(hourPrefix(hour) + hash.slice(0, CROSS_RUN_DIGITS));
+  }
+  return prefixes;
+}
+
+/**
+ * The key of an entry under which an operation of this hash is found by the hour of its proposal; `undefined` where
+ * its claim is found so, because its run began in the same hour.
+ */
+export function crossRunKey(hash: string, at: number, claim: string): string | undefined {
+  const key = hourPrefix(at) + hash;
+  return claim.startsWith(key.slice(0, HOUR_DIGITS + CROSS_RUN_DIGITS)) ? undefined : key;
+}
+
+const OPEN_HOUR = 'ffffffff';
+
+/** No hour begins with it: the key under which open work of an intent is found, however old it is. */
+export function openKey(hash: string): string {
+  return OPEN_HOUR + hash;
+}
+
+export function openPrefix(hash: string): string {
+  return OPEN_HOUR + hash.slice(0, CROSS_RUN_DIGITS);
 }
 
 /** The name of a target's lock: a keyed hash, so that the store's keys do not tell what is changed. */

@@ -3,7 +3,7 @@
 import { canonicalJson, type JsonObject, type JsonValue } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
 import { sha256Hex } from '../core/digest.ts';
-import { crossRunHash, crossRunKeys, intentKey, lockName } from '../core/intent.ts';
+import { crossRunHash, intentKey, lockName } from '../core/intent.ts';
 import { fillTemplate } from '../core/template.ts';
 import type { EngineContext } from './context.ts';
 import type { TargetDocument } from './payload.ts';
@@ -133,10 +133,6 @@ export function keysOf(context: EngineContext, draft: Draft, run: ResolvedRun): 
       draft.crossRunHash,
     ),
   );
-}
-
-export function crossRunKeysOf(context: EngineContext, draft: Draft, at: number): readonly string[] {
-  return crossRunKeys(draft.crossRunHash, at, context.settings.crossRunWindowMs);
 }
 
 /** Top-level arguments of a call that an earlier payload has differently, our own reference apart. */

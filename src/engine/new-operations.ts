@@ -3,7 +3,7 @@
 
 import { type Command, decide, decided } from '../core/decide.ts';
 import { sha256Hex } from '../core/digest.ts';
-import { stepName } from '../core/intent.ts';
+import { crossRunKey, stepName } from '../core/intent.ts';
 import { lockAfter, lockedBy } from '../core/locks.ts';
 import {
   evolveAll,
@@ -15,7 +15,7 @@ import {
 } from '../core/operation.ts';
 import { type Change, StoreFault, type StreamWrite } from '../store/port.ts';
 import { type EngineContext, newId, newReview, SALT_BYTES } from './context.ts';
-import { crossRunKeysOf, type Draft, keysOf, payloadText } from './draft.ts';
+import { type Draft, keysOf, payloadText } from './draft.ts';
 import { digestOf } from './payload.ts';
 import {
   contentDocument,
@@ -98,6 +98,7 @@ export class NewOperations {
     });
     const superseded = withdrawn.writes.filter((write) => !writes.some((own) => own.stream === write.stream));
     const stream = streamOf(operation.id);
+    const entryKey = crossRunKey(draft.crossRunHash, at, made.proposal.intentKey);
     // Carried from before it can be seen: nobody may take an attempt that is about to be sent for an orphan.
     if (attempt !== undefined) this.#sender.carry(operation.id);
     const isStored = await this.#store(operation.id, {
@@ -107,7 +108,7 @@ export class NewOperations {
       claims: [{ key: made.proposal.intentKey, sequence: extras.sequence, holder: stream }],
       documents: made.documents,
       crossRun: [
-        { key: crossRunKeysOf(context, draft, at)[0] ?? '', stream },
+        ...(entryKey === undefined ? [] : [{ key: entryKey, stream }]),
         ...openEntries(undefined, operation),
       ],
       ...(run.requires === undefined ? {} : { requires: [run.requires] }),

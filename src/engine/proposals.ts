@@ -1,13 +1,20 @@
 // From a call to an operation: the same one, its next occurrence, or a new one (D6).
 
 import { unansweredQuestion } from '../core/decide.ts';
-import { type EqualCall, type Judgement, judgeEqualCall, judgeOtherRun } from '../core/intent.ts';
+import {
+  crossRunPrefixes,
+  type EqualCall,
+  type Judgement,
+  judgeEqualCall,
+  judgeOtherRun,
+  openPrefix,
+} from '../core/intent.ts';
 import type { Operation } from '../core/operation.ts';
 import { StoreFault } from '../store/port.ts';
 import { type EngineContext, newReview } from './context.ts';
-import { crossRunKeysOf, type Draft, keysOf } from './draft.ts';
+import { type Draft, keysOf } from './draft.ts';
 import { type Extras, FateUnknown, NewOperations } from './new-operations.ts';
-import { type OperationRecord, openKey, readLocks, readOperation } from './records.ts';
+import { type OperationRecord, readLocks, readOperation } from './records.ts';
 import type { ResolvedRun, Runs } from './runs.ts';
 import type { Sender, StartedAttempt } from './sender.ts';
 import { takeStep } from './steps.ts';
@@ -300,17 +307,19 @@ export class Proposals {
 
   /** The same intent in other runs: whatever is open, and what was made within the window. */
   async #others({ at, draft, run }: Place): Promise<readonly OperationRecord[]> {
-    const { store, tenant } = this.#context;
+    const { settings, store, tenant } = this.#context;
     // The window first: work that was open once leaves its entry behind.
-    const keys = [...crossRunKeysOf(this.#context, draft, at), openKey(draft.crossRunHash)];
-    const entries = await store.crossRun(tenant, keys, OTHER_RUNS_MAX);
-    const names = new Set(entries.map((entry) => entry.stream.slice(3)));
+    const { crossRunHash } = draft;
+    const prefixes = crossRunPrefixes(crossRunHash, at, settings.crossRunWindowMs);
+    const streams = await store.crossRun(tenant, [...prefixes, openPrefix(crossRunHash)], OTHER_RUNS_MAX);
+    const names = new Set(streams.map((stream) => stream.slice(3)));
     const others: OperationRecord[] = [];
     // What is added on the way is looked at too.
     for (const name of names) {
       const record = await readOperation(store, tenant, name);
       if (record === undefined) continue;
       const { previous, run: itsRun } = record.operation;
+      if (record.operation.crossRunHash !== crossRunHash) continue;
       // However many runs were refused since, each of them names the one that was made.
       if (previous?.relation === 'other_run' && names.size < 2 * OTHER_RUNS_MAX)
         names.add(previous.operation);

@@ -2,6 +2,7 @@
 
 import type { ContentDigest } from '../core/attempt.ts';
 import { sha256Hex } from '../core/digest.ts';
+import { openKey } from '../core/intent.ts';
 import { FREE_LOCK, type LockState, lockAfter } from '../core/locks.ts';
 import { evolveAll, type Operation, type OperationEvent } from '../core/operation.ts';
 import type { Reply } from '../destination/port.ts';
@@ -172,11 +173,6 @@ export function nextInLine(before: LockRecords, operation: Operation): readonly 
     const first = after.line[0];
     return after.holder === null && first !== undefined ? [first] : [];
   });
-}
-
-/** No hour begins with it: the place where open work of an intent is found, however old it is. */
-export function openKey(crossRunHash: string): string {
-  return `ffffffff${crossRunHash}`;
 }
 
 /**

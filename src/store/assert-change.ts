@@ -6,6 +6,7 @@ import type { Change, StreamId } from './port.ts';
 export const WRITES_MAX = 16;
 
 const CLAIM_KEY = /^[0-9a-f]{40}$/;
+const KEY_PREFIX = /^[0-9a-f]{24}$/;
 const CONTENT_DIGEST = /^sha256:[0-9a-f]{64}$/;
 const STREAM_ID = /^[a-z][a-z_]*:./u;
 /** Orders are compared by several engines and by programs; plain ASCII sorts the same in all of them. */
@@ -79,6 +80,13 @@ export function assertStream(stream: StreamId): void {
 
 export function assertKey(key: string): void {
   hold(CLAIM_KEY.test(key), () => `A key is 20 bytes as 40 lower-case hexadecimal digits; '${key}' is not.`);
+}
+
+export function assertPrefix(prefix: string): void {
+  hold(
+    KEY_PREFIX.test(prefix),
+    () => `A prefix of keys is 12 bytes as 24 lower-case hexadecimal digits; '${prefix}' is not.`,
+  );
 }
 
 export function assertDigest(digest: string): void {

@@ -88,7 +88,10 @@ export interface DocumentReference {
   readonly digest: string;
 }
 
-/** An advisory, not unique index entry, keyed as claims are: the same intent in other runs. */
+/**
+ * An advisory entry, not unique, keyed as claims are and found with them: the same intent in other runs, where no
+ * claim of its own begins with the same bytes.
+ */
 export interface CrossRunEntry {
   readonly key: string;
   readonly stream: StreamId;
@@ -171,8 +174,12 @@ export interface Store {
   read(tenant: string, streams: readonly StreamId[]): Promise<readonly (StreamRecord | undefined)[]>;
   /** The claim with the highest sequence under each key; `undefined` where none exists. */
   latestClaims(tenant: string, keys: readonly string[]): Promise<readonly (Claim | undefined)[]>;
-  /** At most `limit` entries in all: keys in the order asked, under each the highest stream id first. */
-  crossRun(tenant: string, keys: readonly string[], limit: number): Promise<readonly CrossRunEntry[]>;
+  /**
+   * The streams that hold a claim, or are named by a cross-run entry, whose key begins with one of `prefixes`
+   * (12 bytes as 24 lower-case hexadecimal digits). Each stream once, at most `limit` in all: prefixes in the
+   * order asked, under each the highest stream id first.
+   */
+  crossRun(tenant: string, prefixes: readonly string[], limit: number): Promise<readonly StreamId[]>;
   history(tenant: string, stream: StreamId): Promise<readonly StoredEvent[]>;
   live(query: LiveQuery): Promise<readonly LiveRow[]>;
   streams(query: StreamQuery): Promise<readonly StreamRecord[]>;

@@ -4,13 +4,16 @@ import { canonicalJson, type JsonObject } from '../../src/core/canonical.ts';
 import type { RepeatClass } from '../../src/core/contract.ts';
 import {
   crossRunHash,
-  crossRunKeys,
+  crossRunKey,
+  crossRunPrefixes,
   type EqualCall,
   type IntentParts,
   intentKey,
   judgeEqualCall,
   judgeOtherRun,
   lockName,
+  openKey,
+  openPrefix,
   operationDigest,
   stepName,
 } from '../../src/core/intent.ts';
@@ -416,15 +419,41 @@ describe('the index of equal intents in other runs', () => {
         fc.integer({ min: 0, max: 30 * HOUR_MS }),
         fc.integer({ min: 0, max: 30 * HOUR_MS }),
         (at, windowMs, ageMs) => {
-          const keys = crossRunKeys(HASH, at, windowMs);
-          const [recorded = ''] = crossRunKeys(HASH, at - ageMs, windowMs);
-          expect(recorded).toMatch(/^[0-9a-f]{40}$/);
-          if (ageMs <= windowMs) expect(keys).toContain(recorded);
-          if (ageMs > windowMs + 2 * HOUR_MS) expect(keys).not.toContain(recorded);
-          expect(keys).toEqual(keys.toSorted().toReversed());
+          const prefixes = crossRunPrefixes(HASH, at, windowMs);
+          const [recorded = ''] = crossRunPrefixes(HASH, at - ageMs, windowMs);
+          expect(recorded).toMatch(/^[0-9a-f]{24}$/);
+          if (ageMs <= windowMs) expect(prefixes).toContain(recorded);
+          if (ageMs > windowMs + 2 * HOUR_MS) expect(prefixes).not.toContain(recorded);
+          expect(prefixes).toEqual(prefixes.toSorted().toReversed());
         },
       ),
     );
+  });
+
+  test('an operation is found by the hour of its proposal: by its claim, or by an entry beside it', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: T0, max: T0 + 10 * HOUR_MS }),
+        fc.integer({ min: 0, max: 10 * HOUR_MS }),
+        (runBeganAt, later) => {
+          const at = runBeganAt + later;
+          const claim = intentKey(SECRET, { ...PARTS, runBeganAt });
+          const hash = crossRunHash(SECRET, PARTS);
+          const [present = ''] = crossRunPrefixes(hash, at, 0);
+          const entry = crossRunKey(hash, at, claim);
+          expect((entry ?? claim).startsWith(present)).toBe(true);
+          const isSameHour = Math.floor(at / HOUR_MS) === Math.floor(runBeganAt / HOUR_MS);
+          expect(entry === undefined).toBe(isSameHour);
+          if (entry !== undefined) expect(entry).toMatch(/^[0-9a-f]{40}$/);
+        },
+      ),
+    );
+  });
+
+  test('the place of open work is under no hour, and found by its prefix', () => {
+    expect(openKey(HASH)).toBe(`ffffffff${HASH}`);
+    expect(openKey(HASH).startsWith(openPrefix(HASH))).toBe(true);
+    expect(openPrefix(HASH)).toMatch(/^[0-9a-f]{24}$/);
   });
 
   test('does not know runs, steps and occurrences, and is not the intent key', () => {

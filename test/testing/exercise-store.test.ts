@@ -342,13 +342,33 @@ const faults: readonly PlantedFault[] = [
     caughtBy: 'the latest claim of a key is the one with the highest sequence',
   },
   {
-    fault: 'counts the limit of cross-run entries for each key',
+    fault: 'counts the limit of equal intents for each prefix',
     plant: (store) =>
       withVerbs(store, {
-        crossRun: async (tenant, keys, limit) =>
-          (await Promise.all(keys.map((key) => store.crossRun(tenant, [key], limit)))).flat(),
+        crossRun: async (tenant, prefixes, limit) =>
+          (await Promise.all(prefixes.map((prefix) => store.crossRun(tenant, [prefix], limit)))).flat(),
       }),
-    caughtBy: 'cross-run entries are not unique, come newest first under each key, and stop at the limit',
+    caughtBy:
+      'streams that share the beginning of a key come newest first under each, once, and stop at the limit',
+  },
+  {
+    fault: 'finds claims by a whole key alone',
+    plant: (store) => {
+      const entries: { readonly key: string; readonly stream: string }[] = [];
+      return withVerbs(store, {
+        async commit(changes) {
+          for (const { crossRun = [] } of changes) entries.push(...crossRun);
+          return store.commit(changes);
+        },
+        async crossRun(tenant, prefixes, limit) {
+          const found = await store.crossRun(tenant, prefixes, limit);
+          return found.filter((stream) =>
+            entries.some((entry) => entry.stream === stream && prefixes.includes(entry.key.slice(0, 24))),
+          );
+        },
+      });
+    },
+    caughtBy: 'claims are found by the beginning of their key beside cross-run entries, and by nothing less',
   },
   {
     fault: 'keeps documents as text',

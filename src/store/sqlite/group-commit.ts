@@ -16,7 +16,7 @@ import { type ChangeResult, StoreFault } from '../port.ts';
 import { causeOf, isBusy, isPoisonous } from './faults.ts';
 import { type Handle, lockPauseMs } from './handle.ts';
 import { Tenants } from './tenants.ts';
-import { type FrozenChange, writeChange } from './write-change.ts';
+import { type FrozenChange, Numbers, writeChange } from './write-change.ts';
 
 /**
  * Calls join a transaction until it has this many changes. At 25 to 45 µs each that keeps one transaction, for
@@ -114,8 +114,10 @@ export class GroupCommit {
     const calls = this.#takeCalls();
     const results: ChangeResult[][] = [];
     try {
+      const { statements } = this.#handle;
+      const next = new Numbers(statements);
       for (const { changes } of calls) {
-        results.push(changes.map((change) => writeChange(this.#handle.statements, this.#tenants, change)));
+        results.push(changes.map((change) => writeChange(statements, this.#tenants, next, change)));
       }
     } catch (error) {
       this.#refuse(calls, this.#fault(error, this.#undo(error)));

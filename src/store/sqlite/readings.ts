@@ -3,7 +3,6 @@
 import type {
   Claim,
   ContentDocument,
-  CrossRunEntry,
   DocumentReference,
   Json,
   LiveQuery,
@@ -15,7 +14,7 @@ import type {
 } from '../port.ts';
 import type { SqliteConnection, SqliteStatement, SqliteValue } from './driver.ts';
 import { prepareRows, type Statements } from './statements.ts';
-import { digestToBytes, keyToBytes } from './write-change.ts';
+import { digestToBytes, findContent, findHead, keyToBytes } from './write-change.ts';
 
 export function readStreams(
   statements: Statements,
@@ -39,22 +38,29 @@ export function readLatestClaims(
   });
 }
 
+/** Above every key of 20 bytes that begins with 12 given ones. */
+const ABOVE = Buffer.alloc(9, 0xff);
+
 export function readCrossRun(
   statements: Statements,
   tenant: number,
-  keys: readonly string[],
+  prefixes: readonly string[],
   limit: number,
-): readonly CrossRunEntry[] {
-  const entries: CrossRunEntry[] = [];
-  for (const key of keys) {
-    const bytes = keyToBytes(key);
+): readonly StreamId[] {
+  const streams = new Set<StreamId>();
+  for (const prefix of prefixes) {
+    const from = keyToBytes(prefix);
+    const to = Buffer.concat([from, ABOVE]);
     // Nearly always there is none, and to find that out needs neither the join nor the sorter.
-    if (statements.findCrossRun.get(tenant, bytes) === undefined) continue;
-    const rows = statements.listCrossRun.all(tenant, bytes, limit - entries.length);
-    for (const [stream] of rows as readonly [string][]) entries.push({ key, stream });
-    if (entries.length >= limit) break;
+    if (statements.findCrossRun.get(tenant, from, to) === undefined) continue;
+    // Those that are known already may come first.
+    const rows = statements.listCrossRun.all(tenant, from, to, limit + streams.size);
+    for (const [stream] of rows as readonly [string][]) {
+      if (streams.size < limit) streams.add(stream);
+    }
+    if (streams.size >= limit) break;
   }
-  return entries;
+  return [...streams];
 }
 
 export function readHistory(
@@ -62,12 +68,18 @@ export function readHistory(
   tenant: number,
   stream: StreamId,
 ): readonly StoredEvent[] {
-  const found = statements.findStream.get(tenant, stream) as readonly [number, number] | undefined;
-  if (found === undefined) return [];
-  const rows = statements.readHistory.all(found[0]) as readonly [number, number, string][];
-  return rows.flatMap(([version, recordedAt, text]) =>
-    (JSON.parse(text) as readonly Json[]).map((event) => ({ stream, version, recordedAt, event })),
-  );
+  const commits: (readonly StoredEvent[])[] = [];
+  let id = findHead(statements, tenant, stream)?.lastEvent ?? null;
+  while (id !== null) {
+    const row = statements.readEvents.get(id) as readonly [number | null, number, number, string] | undefined;
+    if (row === undefined) throw new Error(`Assertion: event ${id} of ${stream} is not there.`);
+    const [previous, version, recordedAt, text] = row;
+    commits.push(
+      (JSON.parse(text) as readonly Json[]).map((event) => ({ stream, version, recordedAt, event })),
+    );
+    id = previous;
+  }
+  return commits.reverse().flat();
 }
 
 export function listStreams(
@@ -94,12 +106,11 @@ export function readDocuments(
   references: readonly DocumentReference[],
 ): readonly (ContentDocument | undefined)[] {
   return references.map(({ owner, digest }) => {
-    const found = statements.findStream.get(tenant, owner) as readonly [number, number] | undefined;
-    if (found === undefined) return undefined;
-    const row = statements.readContent.get(found[0], digestToBytes(digest)) as
-      | readonly [string, Uint8Array, Uint8Array]
-      | undefined;
-    return row === undefined ? undefined : { digest, label: row[0], owner, salt: row[1], bytes: row[2] };
+    const head = findHead(statements, tenant, owner);
+    const id = findContent(statements, head?.lastContent ?? null, digestToBytes(digest));
+    if (id === undefined) return undefined;
+    const [label, salt, bytes] = statements.readContent.get(id) as readonly [string, Uint8Array, Uint8Array];
+    return { digest, label, owner, salt, bytes };
   });
 }
 

@@ -10,7 +10,7 @@ import { StoreFault } from '../port.ts';
 import type { SqliteConnection } from './driver.ts';
 
 /** Counts up with every change of the tables. */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 
 const TABLES = `
 CREATE TABLE meta (
@@ -25,40 +25,46 @@ CREATE TABLE tenant (
 
 -- One history's present state and, while its work is open, what it is found by. Those columns are NULL once the
 -- work is settled, and the partial indexes hold open work alone; a table beside this one would be a second row
--- to write and to remove for every operation. AUTOINCREMENT, so that a number that a claim still holds is never
--- given again.
+-- to write and to remove for every operation. The row leads to the newest of its events and documents, each of
+-- which leads to the one before: an index over them would be another page to write in every commit.
 CREATE TABLE stream (
-  id        INTEGER PRIMARY KEY AUTOINCREMENT,
-  tenant    INTEGER NOT NULL,
-  name      TEXT NOT NULL,
-  version   INTEGER NOT NULL,
-  queue     TEXT,
-  stage     TEXT,
-  due_at    INTEGER,
-  worker    TEXT,
-  order_key TEXT,
-  state     TEXT NOT NULL,
+  id           INTEGER PRIMARY KEY,
+  tenant       INTEGER NOT NULL,
+  name         TEXT NOT NULL,
+  version      INTEGER NOT NULL,
+  last_event   INTEGER,
+  last_content INTEGER,
+  queue        TEXT,
+  stage        TEXT,
+  due_at       INTEGER,
+  worker       TEXT,
+  order_key    TEXT,
+  state        TEXT NOT NULL,
   UNIQUE (tenant, name)
 ) STRICT;
 CREATE INDEX live_by_queue ON stream (tenant, queue, due_at, order_key) WHERE queue IS NOT NULL;
 CREATE INDEX live_by_order ON stream (tenant, order_key) WHERE queue IS NOT NULL;
 
+-- The next number is one above the highest, and a number that a claim still holds must never be given again.
+CREATE TRIGGER newest_stream_stays BEFORE DELETE ON stream WHEN OLD.id = (SELECT max(id) FROM stream)
+BEGIN SELECT RAISE(ABORT, 'the newest stream stays, so that its number is not given again'); END;
+
 -- Append-only: one row per commit of a stream, holding its events as a JSON array, in order of commit.
 CREATE TABLE event (
   id          INTEGER PRIMARY KEY,
-  stream      INTEGER NOT NULL REFERENCES stream (id),
+  stream      INTEGER NOT NULL,
   version     INTEGER NOT NULL,
   recorded_at INTEGER NOT NULL,
-  events      TEXT NOT NULL,
-  UNIQUE (stream, version)
+  previous    INTEGER,
+  events      TEXT NOT NULL
 ) STRICT;
 
 CREATE TRIGGER event_is_append_only BEFORE UPDATE ON event
 BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
 
 -- Claims, never released: the holder is a stream's number; no index leads from streams to claims, hence no
--- REFERENCES. And beside them, with a sequence below 0 made from the stream's number, the entries of the
--- cross-run index: both keys of one intent begin alike, so that a write touches one page for the two.
+-- REFERENCES. What begins alike is the same intent in other runs. Where no claim begins with the hour in which
+-- an operation was proposed, an entry with a sequence below 0, made from the stream's number, does.
 CREATE TABLE claim (
   tenant   INTEGER NOT NULL,
   key      BLOB NOT NULL,
@@ -71,13 +77,13 @@ CREATE TRIGGER claim_is_never_passed_on BEFORE UPDATE ON claim
 BEGIN SELECT RAISE(ABORT, 'claims are never passed on'); END;
 
 CREATE TABLE content (
-  id     INTEGER PRIMARY KEY,
-  owner  INTEGER NOT NULL REFERENCES stream (id),
-  digest BLOB NOT NULL,
-  label  TEXT NOT NULL,
-  salt   BLOB NOT NULL,
-  bytes  BLOB NOT NULL,
-  UNIQUE (owner, digest)
+  id       INTEGER PRIMARY KEY,
+  owner    INTEGER NOT NULL,
+  previous INTEGER,
+  digest   BLOB NOT NULL,
+  label    TEXT NOT NULL,
+  salt     BLOB NOT NULL,
+  bytes    BLOB NOT NULL
 ) STRICT;
 
 INSERT INTO meta (name, value) VALUES
@@ -125,6 +131,14 @@ function readSchemaNeeded(connection: SqliteConnection, file: string): number | 
     );
   }
   const needed = Number(meta.value);
+  if (needed < SCHEMA_VERSION) {
+    throw new StoreFault(
+      'ERR_STORE_VERSION',
+      `The store at ${file} was not opened: it was written by an earlier Counterfoil (schema ${needed}; this one ` +
+        `uses ${SCHEMA_VERSION}), from before the first release. Read it with that one, and name another place here.`,
+      { fate: 'not_stored' },
+    );
+  }
   if (needed > SCHEMA_VERSION) {
     throw new StoreFault(
       'ERR_STORE_VERSION',

@@ -8,6 +8,7 @@ import {
   assertKey,
   assertLimit,
   assertName,
+  assertPrefix,
   assertStream,
 } from '../assert-change.ts';
 import type { Change, Durability, LiveQuery, Store, StreamQuery } from '../port.ts';
@@ -93,10 +94,10 @@ class SqliteStore implements Store {
     return this.#read(tenant, (number) => readLatestClaims(this.#handle.statements, number, keys));
   }
 
-  async crossRun(tenant: string, keys: readonly string[], limit: number) {
-    for (const key of keys) assertKey(key);
+  async crossRun(tenant: string, prefixes: readonly string[], limit: number) {
+    for (const prefix of prefixes) assertPrefix(prefix);
     assertLimit(limit);
-    return this.#read(tenant, (number) => readCrossRun(this.#handle.statements, number, keys, limit));
+    return this.#read(tenant, (number) => readCrossRun(this.#handle.statements, number, prefixes, limit));
   }
 
   async history(tenant: string, stream: string) {

@@ -13,20 +13,24 @@ const SQL = {
   highestTenant: 'SELECT max(id) FROM tenant WHERE id BETWEEN ? AND ?',
   insertTenant: 'INSERT INTO tenant (id, name) VALUES (?, ?)',
 
-  findStream: 'SELECT id, version FROM stream WHERE tenant = ? AND name = ?',
+  highestNumbers: `SELECT ifnull((SELECT max(id) FROM stream), 0), ifnull((SELECT max(id) FROM event), 0),
+    ifnull((SELECT max(id) FROM content), 0)`,
+  findStream: 'SELECT id, version, last_event, last_content FROM stream WHERE tenant = ? AND name = ?',
   readStream: 'SELECT version, state FROM stream WHERE tenant = ? AND name = ?',
-  insertStream: `INSERT INTO stream (tenant, name, version, state, queue, stage, due_at, worker, order_key)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  updateStream: 'UPDATE stream SET version = ?, state = ? WHERE id = ?',
-  updateStreamAndLive: `UPDATE stream SET version = ?, state = ?,
+  insertStream: `INSERT INTO stream (id, tenant, name, version, last_event, last_content, state,
+    queue, stage, due_at, worker, order_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  updateStream: 'UPDATE stream SET version = ?, last_event = ?, last_content = ?, state = ? WHERE id = ?',
+  updateStreamAndLive: `UPDATE stream SET version = ?, last_event = ?, last_content = ?, state = ?,
     queue = ?, stage = ?, due_at = ?, worker = ?, order_key = ? WHERE id = ?`,
+  setLastContent: 'UPDATE stream SET last_content = ? WHERE id = ?',
   listStreams: `SELECT name, version, state FROM stream
     WHERE tenant = ? AND name > ? AND name < ? ORDER BY name LIMIT ?`,
   listNewestStreams: `SELECT name, version, state FROM stream
     WHERE tenant = ? AND name > ? AND name < ? ORDER BY name DESC LIMIT ?`,
 
-  insertEvents: 'INSERT INTO event (stream, version, recorded_at, events) VALUES (?, ?, ?, ?)',
-  readHistory: 'SELECT version, recorded_at, events FROM event WHERE stream = ? ORDER BY version',
+  insertEvents:
+    'INSERT INTO event (id, stream, version, recorded_at, previous, events) VALUES (?, ?, ?, ?, ?, ?)',
+  readEvents: 'SELECT previous, version, recorded_at, events FROM event WHERE id = ?',
 
   findClaim: `SELECT stream.name FROM claim JOIN stream ON stream.id = claim.holder
     WHERE claim.tenant = ? AND claim.key = ? AND claim.sequence = ?`,
@@ -34,16 +38,16 @@ const SQL = {
     WHERE claim.tenant = ? AND claim.key = ? AND claim.sequence >= 0 ORDER BY claim.sequence DESC LIMIT 1`,
   insertClaim: 'INSERT INTO claim (tenant, key, sequence, holder) VALUES (?, ?, ?, ?)',
 
-  // The digest covers salt and bytes, so a second document of the same owner and digest is the same one.
-  insertContent: `INSERT INTO content (owner, digest, label, salt, bytes) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT (owner, digest) DO NOTHING`,
-  readContent: 'SELECT label, salt, bytes FROM content WHERE owner = ? AND digest = ?',
+  insertContent:
+    'INSERT INTO content (id, owner, previous, digest, label, salt, bytes) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  findContent: 'SELECT previous, digest FROM content WHERE id = ?',
+  readContent: 'SELECT label, salt, bytes FROM content WHERE id = ?',
 
   insertCrossRun: `INSERT INTO claim (tenant, key, sequence, holder) VALUES (?1, ?2, -?3, ?3)
     ON CONFLICT DO NOTHING`,
-  findCrossRun: 'SELECT 1 FROM claim WHERE tenant = ? AND key = ? AND sequence < 0 LIMIT 1',
-  listCrossRun: `SELECT stream.name FROM claim JOIN stream ON stream.id = claim.holder
-    WHERE claim.tenant = ? AND claim.key = ? AND claim.sequence < 0 ORDER BY stream.name DESC LIMIT ?`,
+  findCrossRun: 'SELECT 1 FROM claim WHERE tenant = ? AND key >= ? AND key < ? LIMIT 1',
+  listCrossRun: `SELECT DISTINCT stream.name FROM claim JOIN stream ON stream.id = claim.holder
+    WHERE claim.tenant = ? AND claim.key >= ? AND claim.key < ? ORDER BY stream.name DESC LIMIT ?`,
 } as const;
 
 export type Statements = { readonly [name in keyof typeof SQL]: SqliteStatement };

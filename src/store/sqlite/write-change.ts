@@ -71,28 +71,94 @@ export function digestToBytes(digest: string): Uint8Array {
   return Buffer.from(digest.slice('sha256:'.length), 'hex');
 }
 
+/** A stream's row without its state: what leads to everything else of it. */
+export interface Head {
+  readonly number: number;
+  readonly version: number;
+  readonly lastEvent: number | null;
+  readonly lastContent: number | null;
+}
+
+export function findHead(statements: Statements, tenant: number, stream: StreamId): Head | undefined {
+  const row = statements.findStream.get(tenant, stream) as
+    | readonly [number, number, number | null, number | null]
+    | undefined;
+  if (row === undefined) return undefined;
+  const [number, version, lastEvent, lastContent] = row;
+  return { number, version, lastEvent, lastContent };
+}
+
+/** The number of a stream's document, of which there are few: from the newest back. */
+export function findContent(
+  statements: Statements,
+  newest: number | null,
+  digest: Uint8Array,
+): number | undefined {
+  let id = newest;
+  while (id !== null) {
+    const row = statements.findContent.get(id) as readonly [number | null, Uint8Array] | undefined;
+    if (row === undefined) throw new Error(`Assertion: document ${id} is not there.`);
+    if (Buffer.compare(row[1], digest) === 0) return id;
+    id = row[0];
+  }
+  return undefined;
+}
+
+/** The numbers that new rows get, each one above the highest: read once for a writing transaction. */
+export class Numbers {
+  #stream: number;
+  #event: number;
+  #content: number;
+
+  constructor(statements: Statements) {
+    const row = statements.highestNumbers.get() as readonly [number, number, number];
+    [this.#stream, this.#event, this.#content] = row;
+  }
+
+  nextStream(): number {
+    this.#stream += 1;
+    return this.#stream;
+  }
+
+  nextEvent(): number {
+    this.#event += 1;
+    return this.#event;
+  }
+
+  nextContent(): number {
+    this.#content += 1;
+    return this.#content;
+  }
+}
+
 /** Inside a writing transaction. Throws only SQLite's own errors. */
-export function writeChange(statements: Statements, tenants: Tenants, change: FrozenChange): ChangeResult {
+export function writeChange(
+  statements: Statements,
+  tenants: Tenants,
+  next: Numbers,
+  change: FrozenChange,
+): ChangeResult {
   const tenant = tenants.find(change.tenant);
-  const numbers = new Map<StreamId, number>();
-  const refusal = findObstacle(statements, tenant, change, numbers);
+  const heads = new Map<StreamId, Head>();
+  const refusal = findObstacle(statements, tenant, change, heads);
   if (refusal !== undefined) return refusal;
-  write(statements, tenant === NO_TENANT ? tenants.add(change.tenant) : tenant, change, numbers);
+  const known = tenant === NO_TENANT ? tenants.add(change.tenant) : tenant;
+  new ChangeWriter(statements, known, next, heads).write(change);
   return { outcome: 'stored' };
 }
 
-/** The reading half. Fills in the numbers of the streams that exist. */
+/** The reading half. Fills in the heads of the streams that exist. */
 function findObstacle(
   statements: Statements,
   tenant: number,
   change: FrozenChange,
-  numbers: Map<StreamId, number>,
+  heads: Map<StreamId, Head>,
 ): ChangeResult | undefined {
   const versionOf = (stream: StreamId): number => {
-    const row = statements.findStream.get(tenant, stream) as readonly [number, number] | undefined;
-    if (row === undefined) return 0;
-    numbers.set(stream, row[0]);
-    return row[1];
+    const head = findHead(statements, tenant, stream);
+    if (head === undefined) return 0;
+    heads.set(stream, head);
+    return head.version;
   };
 
   for (const { stream, expectedVersion } of change.writes) {
@@ -104,7 +170,7 @@ function findObstacle(
     if (version !== requirement.version) return { outcome: 'stale', stream: requirement.stream, version };
   }
   for (const stream of namedStreams(change)) {
-    if (numbers.has(stream) || change.writes.some((write) => write.stream === stream)) continue;
+    if (heads.has(stream) || change.writes.some((write) => write.stream === stream)) continue;
     if (versionOf(stream) === 0) return { outcome: 'stale', stream, version: 0 };
   }
   for (const { key, keyBytes, sequence } of change.claims) {
@@ -121,36 +187,98 @@ function* namedStreams(change: FrozenChange): Iterable<StreamId> {
 }
 
 /** The writing half. */
-function write(
-  statements: Statements,
-  tenant: number,
-  change: FrozenChange,
-  numbers: Map<StreamId, number>,
-): void {
-  for (const { stream, expectedVersion, state, events, live } of change.writes) {
-    const version = expectedVersion + 1;
-    let number = numbers.get(stream);
-    if (number === undefined) {
-      const row = statements.insertStream.run(tenant, stream, version, state, ...liveColumns(live));
-      number = Number(row.lastInsertRowid);
-      numbers.set(stream, number);
-    } else if (live === undefined) {
-      statements.updateStream.get(version, state, number);
-    } else {
-      statements.updateStreamAndLive.get(version, state, ...liveColumns(live), number);
+class ChangeWriter {
+  readonly #statements: Statements;
+  readonly #tenant: number;
+  readonly #next: Numbers;
+  readonly #heads: Map<StreamId, Head>;
+
+  constructor(statements: Statements, tenant: number, next: Numbers, heads: Map<StreamId, Head>) {
+    this.#statements = statements;
+    this.#tenant = tenant;
+    this.#next = next;
+    this.#heads = heads;
+  }
+
+  write({ at, writes, claims, documents, crossRun }: FrozenChange): void {
+    for (const one of writes) this.#writeStream(one, at, documents);
+    for (const { keyBytes, sequence, holder } of claims) {
+      this.#statements.insertClaim.get(this.#tenant, keyBytes, sequence, this.#numberOf(holder));
     }
-    if (events !== undefined) statements.insertEvents.get(number, version, change.at, events);
+    for (const document of documents) {
+      if (!writes.some(({ stream }) => stream === document.owner)) this.#addContent(document);
+    }
+    for (const { keyBytes, stream } of crossRun) {
+      this.#statements.insertCrossRun.get(this.#tenant, keyBytes, this.#numberOf(stream));
+    }
   }
-  // Every stream below has its number: the reading half looked it up, or the loop above gave it.
-  const numberOf = (stream: StreamId): number => numbers.get(stream) as number;
-  for (const { keyBytes, sequence, holder } of change.claims) {
-    statements.insertClaim.get(tenant, keyBytes, sequence, numberOf(holder));
+
+  #writeStream(one: FrozenWrite, at: number, documents: FrozenChange['documents']): void {
+    const { stream, expectedVersion, state, events, live } = one;
+    const statements = this.#statements;
+    const before = this.#heads.get(stream);
+    const number = before?.number ?? this.#next.nextStream();
+    const version = expectedVersion + 1;
+    let lastEvent = before?.lastEvent ?? null;
+    if (events !== undefined) {
+      const id = this.#next.nextEvent();
+      statements.insertEvents.get(id, number, version, at, lastEvent, events);
+      lastEvent = id;
+    }
+    let lastContent = before?.lastContent ?? null;
+    for (const document of documents) {
+      if (document.owner === stream) lastContent = this.#insertContent(document, number, lastContent);
+    }
+    if (before === undefined) {
+      statements.insertStream.get(
+        number,
+        this.#tenant,
+        stream,
+        version,
+        lastEvent,
+        lastContent,
+        state,
+        ...liveColumns(live),
+      );
+    } else if (live === undefined) {
+      statements.updateStream.get(version, lastEvent, lastContent, state, number);
+    } else {
+      statements.updateStreamAndLive.get(
+        version,
+        lastEvent,
+        lastContent,
+        state,
+        ...liveColumns(live),
+        number,
+      );
+    }
+    this.#heads.set(stream, { number, version, lastEvent, lastContent });
   }
-  for (const { owner, digestBytes, label, salt, bytes } of change.documents) {
-    statements.insertContent.get(numberOf(owner), digestBytes, label, salt, bytes);
+
+  /** To a stream that this change does not write otherwise. */
+  #addContent(document: FrozenChange['documents'][number]): void {
+    const head = this.#heads.get(document.owner) as Head;
+    const lastContent = this.#insertContent(document, head.number, head.lastContent);
+    if (lastContent === head.lastContent) return;
+    this.#statements.setLastContent.get(lastContent, head.number);
+    this.#heads.set(document.owner, { ...head, lastContent });
   }
-  for (const { keyBytes, stream } of change.crossRun) {
-    statements.insertCrossRun.get(tenant, keyBytes, numberOf(stream));
+
+  /** The digest covers salt and bytes: a second document of the same owner and digest is the same one. */
+  #insertContent(
+    { digestBytes, label, salt, bytes }: FrozenChange['documents'][number],
+    owner: number,
+    newest: number | null,
+  ): number | null {
+    if (findContent(this.#statements, newest, digestBytes) !== undefined) return newest;
+    const id = this.#next.nextContent();
+    this.#statements.insertContent.get(id, owner, newest, digestBytes, label, salt, bytes);
+    return id;
+  }
+
+  /** Every stream that is named here has its head: the reading half looked it up, or it was written above. */
+  #numberOf(stream: StreamId): number {
+    return (this.#heads.get(stream) as Head).number;
   }
 }
 

@@ -51,7 +51,12 @@ export function change(writes: readonly StreamWrite[], more: Partial<Change> = {
 
 /** A key of one hour; different numbers give different keys. */
 export function key(number: number): string {
-  return `0007778a${number.toString(16).padStart(32, '0')}`;
+  return `0007778a${number.toString(16).padStart(16, '0')}${'5a'.repeat(8)}`;
+}
+
+/** What the keys of equal intents have in common. */
+export function prefix(key: string): string {
+  return key.slice(0, 24);
 }
 
 export function live(order: string, more: Partial<LiveRow> = {}): Omit<LiveRow, 'stream'> {

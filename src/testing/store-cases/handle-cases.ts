@@ -8,6 +8,7 @@ import {
   document,
   key,
   live,
+  prefix,
   put,
   TENANT,
   versionOf,
@@ -66,7 +67,7 @@ export const sharedCases: readonly CaseDefinition[] = [
         history: await from.history(TENANT, 'op:a'),
         live: await from.live({ tenant: TENANT, limit: 10 }),
         claims: await from.latestClaims(TENANT, [key(1)]),
-        crossRun: await from.crossRun(TENANT, [key(2)], 10),
+        crossRun: await from.crossRun(TENANT, [prefix(key(2))], 10),
         documents: await from.documents(TENANT, documents),
       });
       const before = await all(store);

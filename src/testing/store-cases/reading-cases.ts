@@ -10,6 +10,7 @@ import {
   document,
   key,
   live,
+  prefix,
   put,
   STORED,
   TENANT,
@@ -153,25 +154,46 @@ export const readingCases: readonly CaseDefinition[] = [
     },
   },
   {
-    name: 'cross-run entries are not unique, come newest first under each key, and stop at the limit',
+    name: 'streams that share the beginning of a key come newest first under each, once, and stop at the limit',
     async run({ store }) {
       const entry = (stream: string, ...numbers: number[]) =>
         change([write(stream, 0)], { crossRun: numbers.map((number) => ({ key: key(number), stream })) });
       await put(store, entry('op:b', 1), entry('op:c', 1, 2), entry('op:a', 1));
       const found = async (numbers: readonly number[], limit: number) =>
-        store.crossRun(TENANT, numbers.map(key), limit);
-      const row = (number: number, stream: string) => ({ key: key(number), stream });
-      assert.deepEqual(await found([2, 1, 9], 10), [
-        row(2, 'op:c'),
-        row(1, 'op:c'),
-        row(1, 'op:b'),
-        row(1, 'op:a'),
-      ]);
-      assert.deepEqual(await found([2, 1], 2), [row(2, 'op:c'), row(1, 'op:c')]);
+        store.crossRun(
+          TENANT,
+          numbers.map((number) => prefix(key(number))),
+          limit,
+        );
+      assert.deepEqual(await found([2, 1, 9], 10), ['op:c', 'op:b', 'op:a']);
+      assert.deepEqual(await found([1, 2], 2), ['op:c', 'op:b']);
+      assert.deepEqual(await found([2, 1], 1), ['op:c']);
       assert.deepEqual(await found([9], 10), []);
-      const again = change([write('op:a', 1)], { crossRun: [row(1, 'op:a')] });
+      const again = change([write('op:a', 1)], { crossRun: [{ key: key(1), stream: 'op:a' }] });
       assert.deepEqual(await store.commit([again]), [STORED]);
       assert.equal((await found([1], 10)).length, 3);
+    },
+  },
+  {
+    name: 'claims are found by the beginning of their key beside cross-run entries, and by nothing less',
+    async run({ store }) {
+      const begin = prefix(key(3));
+      const ends = ['0000000000000000', '7f00000000000001', 'ffffffffffffffff'] as const;
+      await put(
+        store,
+        ...ends.map((end, index) =>
+          change([write(`op:${index}`, 0)], {
+            claims: [0, 1].map((sequence) => ({ key: begin + end, sequence, holder: `op:${index}` })),
+          }),
+        ),
+        change([write('op:entry', 0)], { crossRun: [{ key: begin + ends[1], stream: 'op:entry' }] }),
+        change([write('op:other', 0)], { claims: [{ key: key(4), sequence: 0, holder: 'op:other' }] }),
+      );
+      assert.deepEqual(await store.crossRun(TENANT, [begin], 10), ['op:entry', 'op:2', 'op:1', 'op:0']);
+      assert.deepEqual(await store.crossRun(TENANT, [prefix(key(4)), begin], 2), ['op:other', 'op:entry']);
+      const [claim] = await store.latestClaims(TENANT, [begin + ends[1]]);
+      assert.equal(claim?.holder, 'op:1');
+      await assertIsBug(store.crossRun(TENANT, [key(3)], 10), 'a whole key in the place of its beginning');
     },
   },
   {
@@ -258,7 +280,7 @@ export const readingCases: readonly CaseDefinition[] = [
         rows.map((row) => row.order),
         ['a'],
       );
-      assert.equal((await store.crossRun(TENANT, [key(1)], 10)).length, 1);
+      assert.equal((await store.crossRun(TENANT, [prefix(key(1))], 10)).length, 1);
       await assertIsBug(store.read(`${TENANT}\0`, ['op:a']), 'a tenant whose name holds NUL');
     },
   },
@@ -278,7 +300,7 @@ async function readAll(store: Store, tenant: string, documents: Parameters<Store
   return {
     read: await store.read(tenant, ['op:a']),
     claims: await store.latestClaims(tenant, [key(1)]),
-    crossRun: await store.crossRun(tenant, [key(1)], 10),
+    crossRun: await store.crossRun(tenant, [prefix(key(1))], 10),
     history: await store.history(tenant, 'op:a'),
     live: await store.live({ tenant, limit: 10 }),
     streams: await store.streams({ tenant, kind: 'op', limit: 10 }),
