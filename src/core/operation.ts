@@ -179,6 +179,39 @@ export type Proposal = Pick<
   | 'previous'
 >;
 
+/** Members of a proposal that stay as proposed for good. */
+const FIXED: ReadonlySet<string> = new Set<Exclude<keyof Proposal, 'replays' | 'supersedes'>>([
+  'id',
+  'tenant',
+  'run',
+  'requester',
+  'destination',
+  'tool',
+  'toolClass',
+  'repeat',
+  'factsDigest',
+  'toolDigest',
+  'contract',
+  'intentKey',
+  'crossRunHash',
+  'sequence',
+  'argumentsDigest',
+  'payload',
+  'digest',
+  'target',
+  'stamp',
+  'previous',
+]);
+
+/** What of an operation is not fixed: together with its proposal, all of it. */
+export function movingPart(operation: Operation): Partial<Operation> {
+  const moving: Record<string, unknown> = {};
+  for (const [member, value] of Object.entries(operation)) {
+    if (!FIXED.has(member)) moving[member] = value;
+  }
+  return moving as Partial<Operation>;
+}
+
 interface Timed {
   readonly at: number;
 }

@@ -6,7 +6,7 @@ import type { StoredEvent } from '../store/port.ts';
 import { decodeReply } from './answers.ts';
 import type { EngineContext } from './context.ts';
 import { readPayload, type StoredPayload, targetWords } from './payload.ts';
-import { asRecord, type OperationRecord, readOperation, streamOf } from './records.ts';
+import { asEvent, asRecord, type OperationRecord, readOperation, streamOf } from './records.ts';
 
 /** An operation with the content that belongs beside it. */
 export interface OperationReading {
@@ -95,7 +95,7 @@ export class Readings {
     return events.map((stored) => ({
       version: stored.version,
       recordedAt: stored.recordedAt,
-      event: stored.event as unknown as OperationEvent,
+      event: asEvent(stored),
     }));
   }
 

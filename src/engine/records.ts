@@ -4,7 +4,13 @@ import type { ContentDigest } from '../core/attempt.ts';
 import { sha256Hex } from '../core/digest.ts';
 import { openKey } from '../core/intent.ts';
 import { FREE_LOCK, type LockState, lockAfter } from '../core/locks.ts';
-import { evolveAll, type Operation, type OperationEvent } from '../core/operation.ts';
+import {
+  evolveAll,
+  movingPart,
+  type Operation,
+  type OperationEvent,
+  type Proposal,
+} from '../core/operation.ts';
 import type { Reply } from '../destination/port.ts';
 import type {
   ContentDocument,
@@ -12,6 +18,7 @@ import type {
   Json,
   LiveRow,
   Store,
+  StoredEvent,
   StreamRecord,
   StreamWrite,
 } from '../store/port.ts';
@@ -40,8 +47,24 @@ export async function readOperation(
   return record === undefined ? undefined : asRecord(record);
 }
 
-export function asRecord(record: StreamRecord): OperationRecord {
-  return { version: record.version, operation: record.state as unknown as Operation };
+export function asRecord({ version, state, fixed }: StreamRecord): OperationRecord {
+  return { version, operation: { ...(fixed as object), ...(state as object) } as unknown as Operation };
+}
+
+/** An event as it was decided: what is fixed of its operation is stored beside the first events, not in them. */
+export function asEvent({ event, fixed }: Pick<StoredEvent, 'event' | 'fixed'>): OperationEvent {
+  const stored = event as unknown as OperationEvent;
+  return stored.type === 'proposed' && fixed !== undefined
+    ? { ...stored, proposal: fixed as unknown as Proposal }
+    : stored;
+}
+
+/** The events without what is stored beside them, and that. */
+function beginning(events: readonly OperationEvent[]): Pick<StreamWrite, 'events' | 'fixed'> {
+  const [first, ...rest] = events;
+  if (first?.type !== 'proposed') return { events: events as unknown as readonly Json[] };
+  const { proposal, ...proposed } = first;
+  return { events: [proposed, ...rest] as unknown as readonly Json[], fixed: proposal as unknown as Json };
 }
 
 /** A salted document: equal content never has equal names, so that a name tells nothing about its content. */
@@ -144,8 +167,8 @@ export function writesOf(next: NextState): { readonly operation: Operation; read
     {
       stream: streamOf(operation.id),
       expectedVersion: next.before?.version ?? 0,
-      events: next.events as unknown as readonly Json[],
-      state: operation as unknown as Json,
+      ...beginning(next.events),
+      state: movingPart(operation) as unknown as Json,
       ...liveChange(next.before?.operation, operation, next.worker),
     },
   ];

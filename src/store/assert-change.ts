@@ -38,6 +38,10 @@ export function assertChange(change: Change): void {
     written.add(write.stream);
     assertWhole('expectedVersion', write.expectedVersion);
     hold(write.state !== undefined, () => `The state of ${write.stream} is missing.`);
+    hold(
+      write.fixed === undefined || (write.expectedVersion === 0 && write.events.length > 0),
+      () => `What is fixed of ${write.stream} comes with its first write, and with events.`,
+    );
     if (write.live) {
       const { queue, stage, worker, order, dueAt } = write.live;
       assertName('queue', queue);

@@ -18,6 +18,8 @@ export interface StreamRecord {
   readonly stream: StreamId;
   readonly version: number;
   readonly state: Json;
+  /** As given with the first write; absent where none was. */
+  readonly fixed?: Json;
 }
 
 /**
@@ -45,6 +47,11 @@ export interface StreamWrite {
   /** Appended to the history under the new version, in this order. May be empty. */
   readonly events: readonly Json[];
   readonly state: Json;
+  /**
+   * What of the history's state never changes: given with the first write, together with events, and never again.
+   * It is stored once, so that a long beginning is not written anew with every step.
+   */
+  readonly fixed?: Json;
   /** Absent: leave the live row as it is. `null`: remove it. */
   readonly live?: Omit<LiveRow, 'stream'> | null;
 }
@@ -128,6 +135,8 @@ export interface StoredEvent {
   readonly version: number;
   readonly recordedAt: number;
   readonly event: Json;
+  /** With the events of version 1, what was given as fixed. */
+  readonly fixed?: Json;
 }
 
 /** With `dueBy` the rows come by due time, then order; without it by order alone, so that `after` pages. */

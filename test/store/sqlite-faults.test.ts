@@ -182,7 +182,7 @@ describe('an error of a statement', () => {
   test('of reading an unreadable page poisons the handle, though reading stores nothing', async () => {
     const { store, interpose } = await setup();
     interpose((sql, run) => {
-      if (sql.startsWith('SELECT version, state')) throw sqliteError(266, 'disk I/O error');
+      if (sql.startsWith('SELECT stream.version')) throw sqliteError(266, 'disk I/O error');
       return run();
     });
     await expect(store.read(TENANT, ['op:a'])).rejects.toMatchObject({

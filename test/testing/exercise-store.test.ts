@@ -352,6 +352,19 @@ const faults: readonly PlantedFault[] = [
       'streams that share the beginning of a key come newest first under each, once, and stop at the limit',
   },
   {
+    fault: 'forgets what is fixed with the next write',
+    plant: (store) =>
+      withVerbs(store, {
+        read: async (...args) =>
+          (await store.read(...args)).map((record) => {
+            if (record === undefined || record.version === 1) return record;
+            const { fixed: _forgotten, ...rest } = record;
+            return rest;
+          }),
+      }),
+    caughtBy: 'what is fixed comes back with every reading of the stream, as it was at first',
+  },
+  {
     fault: 'finds claims by a whole key alone',
     plant: (store) => {
       const entries: { readonly key: string; readonly stream: string }[] = [];

@@ -16,14 +16,24 @@ import type { SqliteConnection, SqliteStatement, SqliteValue } from './driver.ts
 import { prepareRows, type Statements } from './statements.ts';
 import { digestToBytes, findContent, findHead, keyToBytes } from './write-change.ts';
 
+type StateColumns = readonly [number, string, string | null];
+
+function streamRecord(stream: StreamId, [version, state, fixed]: StateColumns): StreamRecord {
+  return { stream, version, state: JSON.parse(state) as Json, ...fixedOf(fixed) };
+}
+
+function fixedOf(text: string | null): Pick<StreamRecord, 'fixed'> {
+  return text === null ? {} : { fixed: JSON.parse(text) as Json };
+}
+
 export function readStreams(
   statements: Statements,
   tenant: number,
   streams: readonly StreamId[],
 ): readonly (StreamRecord | undefined)[] {
   return streams.map((stream) => {
-    const row = statements.readStream.get(tenant, stream) as readonly [number, string] | undefined;
-    return row === undefined ? undefined : { stream, version: row[0], state: JSON.parse(row[1]) as Json };
+    const row = statements.readStream.get(tenant, stream) as StateColumns | undefined;
+    return row === undefined ? undefined : streamRecord(stream, row);
   });
 }
 
@@ -71,11 +81,20 @@ export function readHistory(
   const commits: (readonly StoredEvent[])[] = [];
   let id = findHead(statements, tenant, stream)?.lastEvent ?? null;
   while (id !== null) {
-    const row = statements.readEvents.get(id) as readonly [number | null, number, number, string] | undefined;
+    const row = statements.readEvents.get(id) as
+      | readonly [number | null, number, number, string, string | null]
+      | undefined;
     if (row === undefined) throw new Error(`Assertion: event ${id} of ${stream} is not there.`);
-    const [previous, version, recordedAt, text] = row;
+    const [previous, version, recordedAt, text, fixed] = row;
+    const beside = fixedOf(fixed);
     commits.push(
-      (JSON.parse(text) as readonly Json[]).map((event) => ({ stream, version, recordedAt, event })),
+      (JSON.parse(text) as readonly Json[]).map((event) => ({
+        stream,
+        version,
+        recordedAt,
+        event,
+        ...beside,
+      })),
     );
     id = previous;
   }
@@ -93,11 +112,9 @@ export function listStreams(
   const rows = query.newest
     ? statements.listNewestStreams.all(tenant, first, query.after ?? end, query.limit)
     : statements.listStreams.all(tenant, query.after ?? first, end, query.limit);
-  return (rows as readonly [string, number, string][]).map(([stream, version, state]) => ({
-    stream,
-    version,
-    state: JSON.parse(state) as Json,
-  }));
+  return (rows as readonly (readonly [string, ...StateColumns])[]).map(([stream, ...columns]) =>
+    streamRecord(stream, columns),
+  );
 }
 
 export function readDocuments(

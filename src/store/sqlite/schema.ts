@@ -26,12 +26,14 @@ CREATE TABLE tenant (
 -- One history's present state and, while its work is open, what it is found by. Those columns are NULL once the
 -- work is settled, and the partial indexes hold open work alone; a table beside this one would be a second row
 -- to write and to remove for every operation. The row leads to the newest of its events and documents, each of
--- which leads to the one before: an index over them would be another page to write in every commit.
+-- which leads to the one before: an index over them would be another page to write in every commit. What of the
+-- state never changes is in the row of the first events, so that this one stays short.
 CREATE TABLE stream (
   id           INTEGER PRIMARY KEY,
   tenant       INTEGER NOT NULL,
   name         TEXT NOT NULL,
   version      INTEGER NOT NULL,
+  fixed_event  INTEGER,
   last_event   INTEGER,
   last_content INTEGER,
   queue        TEXT,
@@ -56,7 +58,8 @@ CREATE TABLE event (
   version     INTEGER NOT NULL,
   recorded_at INTEGER NOT NULL,
   previous    INTEGER,
-  events      TEXT NOT NULL
+  events      TEXT NOT NULL,
+  fixed       TEXT
 ) STRICT;
 
 CREATE TRIGGER event_is_append_only BEFORE UPDATE ON event

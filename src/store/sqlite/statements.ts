@@ -16,21 +16,24 @@ const SQL = {
   highestNumbers: `SELECT ifnull((SELECT max(id) FROM stream), 0), ifnull((SELECT max(id) FROM event), 0),
     ifnull((SELECT max(id) FROM content), 0)`,
   findStream: 'SELECT id, version, last_event, last_content FROM stream WHERE tenant = ? AND name = ?',
-  readStream: 'SELECT version, state FROM stream WHERE tenant = ? AND name = ?',
-  insertStream: `INSERT INTO stream (id, tenant, name, version, last_event, last_content, state,
-    queue, stage, due_at, worker, order_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  readStream: `SELECT stream.version, stream.state, event.fixed
+    FROM stream LEFT JOIN event ON event.id = stream.fixed_event WHERE tenant = ? AND name = ?`,
+  insertStream: `INSERT INTO stream (id, tenant, name, version, fixed_event, last_event, last_content, state,
+    queue, stage, due_at, worker, order_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   updateStream: 'UPDATE stream SET version = ?, last_event = ?, last_content = ?, state = ? WHERE id = ?',
   updateStreamAndLive: `UPDATE stream SET version = ?, last_event = ?, last_content = ?, state = ?,
     queue = ?, stage = ?, due_at = ?, worker = ?, order_key = ? WHERE id = ?`,
   setLastContent: 'UPDATE stream SET last_content = ? WHERE id = ?',
-  listStreams: `SELECT name, version, state FROM stream
+  listStreams: `SELECT name, stream.version, state, fixed
+    FROM stream LEFT JOIN event ON event.id = stream.fixed_event
     WHERE tenant = ? AND name > ? AND name < ? ORDER BY name LIMIT ?`,
-  listNewestStreams: `SELECT name, version, state FROM stream
+  listNewestStreams: `SELECT name, stream.version, state, fixed
+    FROM stream LEFT JOIN event ON event.id = stream.fixed_event
     WHERE tenant = ? AND name > ? AND name < ? ORDER BY name DESC LIMIT ?`,
 
-  insertEvents:
-    'INSERT INTO event (id, stream, version, recorded_at, previous, events) VALUES (?, ?, ?, ?, ?, ?)',
-  readEvents: 'SELECT previous, version, recorded_at, events FROM event WHERE id = ?',
+  insertEvents: `INSERT INTO event (id, stream, version, recorded_at, previous, events, fixed)
+    VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  readEvents: 'SELECT previous, version, recorded_at, events, fixed FROM event WHERE id = ?',
 
   findClaim: `SELECT stream.name FROM claim JOIN stream ON stream.id = claim.holder
     WHERE claim.tenant = ? AND claim.key = ? AND claim.sequence = ?`,

@@ -25,6 +25,7 @@ interface FrozenWrite {
   readonly state: string;
   /** The events as a JSON array; absent when there are none. */
   readonly events: string | undefined;
+  readonly fixed: string | null;
   readonly live: Omit<LiveRow, 'stream'> | null | undefined;
 }
 
@@ -46,11 +47,12 @@ export function freezeChange(change: Change): FrozenChange {
   return {
     tenant: change.tenant,
     at: change.at,
-    writes: change.writes.map(({ stream, expectedVersion, state, events, live }) => ({
+    writes: change.writes.map(({ stream, expectedVersion, state, events, fixed, live }) => ({
       stream,
       expectedVersion,
       state: JSON.stringify(state),
       events: events.length === 0 ? undefined : JSON.stringify(events),
+      fixed: fixed === undefined ? null : JSON.stringify(fixed),
       live,
     })),
     requires: change.requires ?? [],
@@ -214,7 +216,7 @@ class ChangeWriter {
   }
 
   #writeStream(one: FrozenWrite, at: number, documents: FrozenChange['documents']): void {
-    const { stream, expectedVersion, state, events, live } = one;
+    const { stream, expectedVersion, state, events, fixed, live } = one;
     const statements = this.#statements;
     const before = this.#heads.get(stream);
     const number = before?.number ?? this.#next.nextStream();
@@ -222,7 +224,7 @@ class ChangeWriter {
     let lastEvent = before?.lastEvent ?? null;
     if (events !== undefined) {
       const id = this.#next.nextEvent();
-      statements.insertEvents.get(id, number, version, at, lastEvent, events);
+      statements.insertEvents.get(id, number, version, at, lastEvent, events, fixed);
       lastEvent = id;
     }
     let lastContent = before?.lastContent ?? null;
@@ -235,6 +237,8 @@ class ChangeWriter {
         this.#tenant,
         stream,
         version,
+        // What is fixed comes with the first events.
+        fixed === null ? null : lastEvent,
         lastEvent,
         lastContent,
         state,

@@ -38,6 +38,31 @@ export const changeCases: readonly CaseDefinition[] = [
     },
   },
   {
+    name: 'what is fixed comes back with every reading of the stream, as it was at first',
+    async run({ store }) {
+      const fixed = { who: 'mara', parts: [1, 'two', null] };
+      await put(store, change([write('op:a', 0, { fixed })]), change([write('op:b', 0)]));
+      await put(store, change([write('op:a', 1)]));
+      const [record, other] = await store.read(TENANT, ['op:a', 'op:b']);
+      assert.deepEqual(record, { stream: 'op:a', version: 2, state: { of: 'op:a', version: 2 }, fixed });
+      assert.deepEqual(other, { stream: 'op:b', version: 1, state: { of: 'op:b', version: 1 } });
+      for (const newest of [false, true]) {
+        const listed = await store.streams({ tenant: TENANT, kind: 'op', newest, limit: 10 });
+        assert.deepEqual(listed.find(({ stream }) => stream === 'op:a')?.fixed, fixed);
+      }
+      const history = await store.history(TENANT, 'op:a');
+      assert.deepEqual(
+        history.map((stored) => stored.fixed),
+        [fixed, undefined],
+      );
+      await assertIsBug(store.commit([change([write('op:a', 2, { fixed })])]), 'a second fixed part');
+      await assertIsBug(
+        store.commit([change([write('op:c', 0, { fixed, events: [] })])]),
+        'a fixed part without events',
+      );
+    },
+  },
+  {
     name: 'a stale change is told the present version and writes nothing',
     async run({ store }) {
       await put(store, change([write('op:a', 0)]), change([write('op:a', 1)]));
