@@ -2,9 +2,9 @@
 //
 // The same SQLite engine, file settings and fsync as the product; group commit per turn of the event loop; two
 // commits per operation: the claim by a unique key with the payload, then, after the POST, the outcome. The key
-// is a hash that is led by its hour, as keys of intents are. The rows have as many bytes as the product's, padded
-// with a constant text, and are only ever appended: that is the cheapest way to write them, so the product is
-// compared with no straw man.
+// is a hash that is led by its hour, as keys of intents are. The rows have as many bytes as the product's, and
+// their texts are made for each operation, as every ledger must make them: JSON of members and values. They are
+// only ever appended, which is cheaper than to settle by UPDATE.
 
 import { createHash } from 'node:crypto';
 import { loadSqliteDriver } from '../dist/store/sqlite/driver.js';
@@ -17,6 +17,19 @@ CREATE TABLE floor_outcome (claim INTEGER PRIMARY KEY, reply TEXT NOT NULL, reco
 `;
 
 const KEY_BYTES = 20;
+/** Of one member of a record, name and punctuation included: what the product's have in the mean. */
+const MEMBER_BYTES = 40;
+
+/** Members enough that the text of a record has as many bytes, those of a record's head apart. */
+function factsOf(key, bytes) {
+  const head = JSON.stringify({ key, at: Date.now(), facts: {} }).length;
+  const facts = {};
+  for (let left = bytes - head; left > 0; left -= MEMBER_BYTES) {
+    const name = `fact_${String(Object.keys(facts).length).padStart(2, '0')}`;
+    facts[name] = '-'.repeat(Math.max(1, Math.min(MEMBER_BYTES, left) - name.length - 6));
+  }
+  return facts;
+}
 
 /** @param {{ file: string, client: { post(text: string): Promise<unknown> }, rowBytes: { claim: number, outcome: number } }} options */
 export async function openFloorLedger({ file, client, rowBytes }) {
@@ -51,9 +64,8 @@ export async function openFloorLedger({ file, client, rowBytes }) {
   hour.writeUInt32BE(Math.floor(Date.now() / 3_600_000));
   const claimKey = (key) => Buffer.concat([hour, createHash('sha256').update(key).digest()], KEY_BYTES);
 
-  const padding = (bytes, used) => '-'.repeat(Math.max(0, bytes - used));
-  let claimPadding;
-  let outcomePadding;
+  let claimFacts;
+  let outcomeFacts;
 
   return {
     settings,
@@ -63,12 +75,14 @@ export async function openFloorLedger({ file, client, rowBytes }) {
     async operation(key) {
       const text = JSON.stringify(payload(key));
       // Keys and payloads all have one length, replies nearly so.
-      claimPadding ??= padding(rowBytes.claim, KEY_BYTES + Buffer.byteLength(text));
-      const { changes, lastInsertRowid } = await write(() => claim.run(claimKey(key), text, claimPadding));
+      claimFacts ??= factsOf(key, rowBytes.claim - KEY_BYTES - Buffer.byteLength(text));
+      const claimed = JSON.stringify({ key, at: Date.now(), facts: claimFacts });
+      const { changes, lastInsertRowid } = await write(() => claim.run(claimKey(key), text, claimed));
       if (changes !== 1) throw new Error(`The key ${key} was claimed twice.`);
       const reply = JSON.stringify(await client.post(text));
-      outcomePadding ??= padding(rowBytes.outcome, Buffer.byteLength(reply));
-      await write(() => settle.run(lastInsertRowid, reply, outcomePadding));
+      outcomeFacts ??= factsOf(key, rowBytes.outcome - Buffer.byteLength(reply));
+      const settled = JSON.stringify({ key, at: Date.now(), facts: outcomeFacts });
+      await write(() => settle.run(lastInsertRowid, reply, settled));
     },
     close: () => connection.close(),
   };

@@ -262,19 +262,18 @@ class ChangeWriter {
   /** To a stream that this change does not write otherwise. */
   #addContent(document: FrozenChange['documents'][number]): void {
     const head = this.#heads.get(document.owner) as Head;
+    // The digest covers salt and bytes: a second document of the same owner and digest is the same one.
+    if (findContent(this.#statements, head.lastContent, document.digestBytes) !== undefined) return;
     const lastContent = this.#insertContent(document, head.number, head.lastContent);
-    if (lastContent === head.lastContent) return;
     this.#statements.setLastContent.get(lastContent, head.number);
     this.#heads.set(document.owner, { ...head, lastContent });
   }
 
-  /** The digest covers salt and bytes: a second document of the same owner and digest is the same one. */
   #insertContent(
     { digestBytes, label, salt, bytes }: FrozenChange['documents'][number],
     owner: number,
     newest: number | null,
-  ): number | null {
-    if (findContent(this.#statements, newest, digestBytes) !== undefined) return newest;
+  ): number {
     const id = this.#next.nextContent();
     this.#statements.insertContent.get(id, owner, newest, digestBytes, label, salt, bytes);
     return id;
