@@ -345,7 +345,7 @@ describe('loadContract', () => {
       from: "reference: '{$stamp}'",
       to: "id: '{$key}'",
       at: 'by: client_reference',
-      says: 'A look-up of task.create uses {$key}; allowed are arguments of the call, {$stamp} and {$record}.',
+      says: 'A look-up of task.create uses {$key}; allowed are arguments of the call, {$stamp}, {$record} and {$record_number}.',
     },
     {
       from: ", content: [{path: /title, equals: '{title}'}]",
