@@ -1,21 +1,27 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { memberText } from '../../src/core/json-frame.ts';
+import { HELPER_TOOL_NAME } from '../../src/gateway/status-tool.ts';
 import {
   CleanUps,
   counterfoil,
+  gatewayArguments,
   LineProcess,
   operationOf,
   operationsIn,
   startGateway,
+  type ToolResult,
   textOf,
+  untilAsync,
 } from './processes.ts';
 
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 const MEMORY_SERVER = here('../../node_modules/@modelcontextprotocol/server-memory/dist/index.js');
-const LOSES_REPLIES = here('./fixtures/loses-replies.mjs');
+const STANDS_BETWEEN = here('./fixtures/stands-between.mjs');
 
 const MARA = { name: 'Mara', entityType: 'person', observations: ['Approves the cutover.'] };
 const BILLING = { name: 'billing', entityType: 'service', observations: [] };
@@ -31,7 +37,7 @@ function setup(cleanUps: CleanUps) {
     const file = join(folder, name);
     return existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
   };
-  const server = [process.execPath, LOSES_REPLIES, folder, process.execPath, MEMORY_SERVER];
+  const server = [process.execPath, STANDS_BETWEEN, folder, process.execPath, MEMORY_SERVER];
   return {
     folder,
     data,
@@ -45,6 +51,8 @@ function setup(cleanUps: CleanUps) {
       writeFileSync(memory, records.map((record) => JSON.stringify(record)).join('\n')),
     /** Has the next answer to a call of this tool lost, with the server. */
     lose: (tool: string): void => writeFileSync(join(folder, 'lose'), tool),
+    /** Has these tools listed with one more argument than they have. */
+    alter: (...tools: readonly string[]): void => writeFileSync(join(folder, 'alter'), tools.join('\n')),
     lost: (): readonly string[] => lines('lost'),
     callsOf: (tool: string): number => lines('calls').filter((line) => line === tool).length,
     operations: () => operationsIn(data),
@@ -157,5 +165,159 @@ describe('writes to a memory', () => {
     expect(operation?.evidence.map(({ kind }) => kind)).toEqual(
       expect.arrayContaining(['transport', 'lookup', 'readback']),
     );
+  });
+
+  test('relations whose reply is lost are found as well, and a lost deletion is seen to be done', async () => {
+    const { gateway, records, operations, command, lose, lost, callsOf } = await connected();
+    await gateway.call('create_entities', { entities: [MARA, BILLING] });
+    lose('create_relations');
+    expect(textOf(await gateway.call('create_relations', { relations: [OWNS] }))).toMatch(
+      /^ALREADY_EXISTS — .* its answer was lost, and the record was found/,
+    );
+    expect(records()).toEqual([entity(MARA), entity(BILLING), relation(OWNS)]);
+
+    const asked = await gateway.call('delete_entities', { entityNames: ['billing'] });
+    expect(textOf(asked)).toMatch(/^NOT SENT YET — waiting for a person's approval/);
+    expect(callsOf('delete_entities')).toBe(0);
+    lose('delete_entities');
+    const id = operationOf(asked);
+    const [digest = ''] =
+      /[0-9a-f]{12}/.exec((await command('show', id)).stdout.split('igest')[1] ?? '') ?? [];
+    expect((await command('approve', id, '--digest', digest, '--by', 'Mara')).code).toBe(0);
+    const closed = await untilAsync(
+      async () => (await operations()).find((each) => each.id === id && each.stage === 'closed'),
+      'the deletion to be looked up',
+    );
+    expect(lost()).toEqual(['create_relations', 'delete_entities']);
+    expect(closed.effect).toBe('verified');
+    expect(closed.attempts).toHaveLength(1);
+    expect(callsOf('delete_entities')).toBe(1);
+    expect(records()).toEqual([entity(MARA)]);
+  });
+
+  test('the ordinary mistakes are answered as without a gateway, and the corrected call goes through', async () => {
+    const { gateway, direct, records, operations } = await connected();
+    const alone = direct();
+    await alone.initialize();
+    const contents = ['Owned by Mara.'];
+    const mistakes: readonly (readonly [string, object])[] = [
+      ['add_observations', { observations: [{ entityName: 'nobody', contents }] }],
+      ['create_entities', { entities: [{ name: 'billing', entityType: 'service' }] }],
+      ['create_entities', { entities: 'billing' }],
+      ['create_relations', {}],
+    ];
+    for (const [name, args] of mistakes) {
+      const params = { name, arguments: args };
+      const [own, through] = [
+        await alone.request('tools/call', params),
+        await gateway.request('tools/call', params),
+      ];
+      expect(memberText(through.text, 'result'), name).toBe(memberText(own.text, 'result'));
+      expect(through.message.result?.isError, name).toBe(true);
+    }
+    expect(records()).toEqual([]);
+    await gateway.call('create_entities', { entities: [BILLING] });
+    const added = await gateway.call('add_observations', {
+      observations: [{ entityName: 'billing', contents }],
+    });
+    expect(added.isError).toBeUndefined();
+    expect(records()).toEqual([entity({ ...BILLING, observations: contents })]);
+    expect((await operations()).map(({ stage, effect }) => `${stage} ${effect}`)).toEqual([
+      'closed rejected',
+      'closed rejected',
+      'closed rejected',
+      'closed rejected',
+      'closed verified',
+      'closed accepted',
+    ]);
+  });
+
+  test('an entity that was there already with other words is told truthfully: accepted, and not what was asked for', async () => {
+    const { gateway, put, records, operations } = await connected();
+    put(entity({ ...MARA, observations: ['Somebody else wrote this.'] }));
+    const answer = await gateway.call('create_entities', { entities: [MARA] });
+    expect(answer.structuredContent).toEqual({ entities: [] });
+    expect((await operations())[0]).toMatchObject({ effect: 'accepted' });
+    expect(records()).toEqual([entity({ ...MARA, observations: ['Somebody else wrote this.'] })]);
+  });
+
+  test('writes at once go one after the other, so that none of them is lost in the file', async () => {
+    const { gateway, records, operations } = await connected();
+    const names = Array.from({ length: 8 }, (_, index) => `entity ${index}`);
+    const asked = names.map((name) =>
+      gateway.ask('tools/call', {
+        name: 'create_entities',
+        arguments: { entities: [{ name, entityType: 'thing', observations: [] }] },
+      }),
+    );
+    for (const id of asked) await gateway.answer(id);
+    await untilAsync(
+      async () => (await operations()).every(({ stage }) => stage === 'closed'),
+      'all of them to be sent',
+    );
+    const held = records().map((record) => (record as { readonly name: string }).name);
+    expect(held.toSorted()).toEqual(names);
+    expect((await operations()).map(({ effect }) => effect)).toEqual(names.map(() => 'verified'));
+  });
+
+  test('a tool that is not the one that was measured asks; the others go on, and nothing is asked through it', async () => {
+    const world = setup(cleanUps);
+    world.alter('create_entities', 'delete_entities', 'read_graph');
+    const gateway = world.gateway();
+    await gateway.initialize();
+    // By its hint, as any tool of a server that its owner started.
+    expect((await gateway.call('read_graph')).isError).toBeUndefined();
+    const asked = await gateway.call('create_entities', { entities: [MARA] });
+    expect(asked.isError).toBe(true);
+    expect(textOf(asked)).toMatch(/^NOT SENT YET — /);
+    expect(textOf(await gateway.call('delete_entities', { entityNames: ['Mara'] }))).toMatch(
+      /^NOT SENT YET — /,
+    );
+    const related = await gateway.call('create_relations', { relations: [OWNS] });
+    expect(related.isError).toBeUndefined();
+    const all = await world.operations();
+    expect(all.map(({ toolClass, effect }) => `${toolClass} ${effect}`)).toEqual([
+      'unclassified not_sent',
+      'irreversible not_sent',
+      // Not read back: it was read through a tool of which nobody knows any more what it does.
+      'ordinary accepted',
+    ]);
+    await gateway.says('create_entities is not the tool that the binding server-memory was written for');
+  });
+});
+
+describe('a client of the second generation of the SDK', () => {
+  const cleanUps = new CleanUps();
+  afterAll(cleanUps.run);
+
+  test('speaks the protocol of the first with the gateway: it lists, reads, writes, repeats, and asks what became of it', async () => {
+    const world = setup(cleanUps);
+    const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'legacy' } });
+    const args = gatewayArguments({ data: world.data, server: world.server });
+    await client.connect(
+      new StdioClientTransport({ command: process.execPath, args, env: world.env, stderr: 'ignore' }),
+    );
+    cleanUps.add(() => client.close());
+
+    const { tools } = await client.listTools();
+    expect(tools).toHaveLength(10);
+    const written = await client.callTool({ name: 'create_entities', arguments: { entities: [MARA] } });
+    expect(written.structuredContent).toEqual({ entities: [MARA] });
+    const again = await client.callTool({ name: 'create_entities', arguments: { entities: [MARA] } });
+    expect(textOf(again as ToolResult)).toMatch(/^ALREADY_EXISTS — /);
+    const graph = await client.callTool({ name: 'read_graph', arguments: {} });
+    expect(graph.structuredContent).toEqual({ entities: [MARA], relations: [] });
+    const waiting = await client.callTool({
+      name: 'delete_entities',
+      arguments: { entityNames: ['Mara'] },
+    });
+    expect(waiting.isError).toBe(true);
+    const status = await client.callTool({
+      name: HELPER_TOOL_NAME,
+      arguments: { operation: operationOf(again as ToolResult) },
+    });
+    expect(textOf(status as ToolResult)).toContain('VERIFIED');
+    expect(world.callsOf('create_entities')).toBe(1);
+    expect(world.records()).toEqual([entity(MARA)]);
   });
 });
