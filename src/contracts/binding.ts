@@ -13,6 +13,8 @@ export interface BindingRow {
   readonly tool: string;
   /** Arguments, by name or pointer, with the values that they must have. */
   readonly when?: { readonly [argument: string]: JsonValue };
+  /** Arguments, by name or pointer, of which none is given; what is given as null is given. */
+  readonly unless?: readonly string[];
   /** Left out for reads. */
   readonly operation?: string;
   readonly class: DeclaredClass;
@@ -82,7 +84,9 @@ export function rowFor(binding: Binding, tool: string, args: JsonValue): number 
 
 /** Whether which row counts may depend on the arguments. */
 export function hasConditions(binding: Binding, tool: string): boolean {
-  return binding.tools.some((row) => row.tool === tool && row.when !== undefined);
+  return binding.tools.some(
+    (row) => row.tool === tool && (row.when !== undefined || row.unless !== undefined),
+  );
 }
 
 function doConditionsHold(row: BindingRow, args: JsonValue): boolean {
@@ -90,7 +94,7 @@ function doConditionsHold(row: BindingRow, args: JsonValue): boolean {
     const value = argumentAt(args, argument);
     if (value === undefined || !isSame(value, wanted)) return false;
   }
-  return true;
+  return (row.unless ?? []).every((argument) => argumentAt(args, argument) === undefined);
 }
 
 function isSame(a: JsonValue, b: JsonValue): boolean {
@@ -140,9 +144,11 @@ function checkRow(binding: Binding, row: BindingRow, index: number): readonly Fi
 
 function hidesRow(earlier: BindingRow, later: BindingRow): boolean {
   if (earlier.tool !== later.tool) return false;
-  const conditions = later.when ?? {};
-  return Object.entries(earlier.when ?? {}).every(
-    ([argument, value]) =>
-      Object.hasOwn(conditions, argument) && isSame(conditions[argument] as JsonValue, value),
+  const { when = {}, unless = [] } = later;
+  return (
+    (earlier.unless ?? []).every((argument) => unless.includes(argument)) &&
+    Object.entries(earlier.when ?? {}).every(
+      ([argument, value]) => Object.hasOwn(when, argument) && isSame(when[argument] as JsonValue, value),
+    )
   );
 }

@@ -34,6 +34,47 @@ function config(tools: NonNullable<GatewayConfig['tools']>): GatewayConfig {
   return { destination: 'tasks-eu', tools };
 }
 
+describe('a row that counts unless an argument is given', () => {
+  const conditional = BINDING.replace(
+    '{tool: create_task, when: {preview: true}, class: read}',
+    '{tool: create_task, unless: [file, options/file], class: read}',
+  );
+  const { query } = setup({ binding: conditional });
+  const classOf = (args: FactsQuery['arguments']) =>
+    compileToolFacts(query('create_task', { arguments: args })).class;
+
+  it('counts while none of them is there, and null is there', () => {
+    expect([{}, { title: 'a' }, { options: { colour: 'red' } }].map(classOf)).toEqual([
+      'read',
+      'read',
+      'read',
+    ]);
+    expect([{ file: 'a' }, { file: null }, { options: { file: '' } }].map(classOf)).toEqual([
+      'ordinary',
+      'ordinary',
+      'ordinary',
+    ]);
+  });
+
+  it('makes the class depend on the arguments', () => {
+    const { binding } = query('create_task');
+    expect(dependsOnArguments(binding, 'create_task')).toBe(true);
+    expect(dependsOnArguments(binding, 'find_tasks')).toBe(false);
+  });
+
+  it('hides a later row only where that one names as much', () => {
+    const isTaken = (later: string) => {
+      const rows = `{tool: create_task, unless: [file], class: read}\n  - {tool: create_task, ${later}, class: read}`;
+      const text = BINDING.replace('{tool: create_task, when: {preview: true}, class: read}', rows);
+      return loadBinding(text, 'binding').ok;
+    };
+    expect(isTaken('when: {preview: true}')).toBe(true);
+    expect(isTaken('unless: [other]')).toBe(true);
+    expect(isTaken('unless: [other, file]')).toBe(false);
+    expect(isTaken('unless: [file], when: {preview: true}')).toBe(false);
+  });
+});
+
 describe('a tool that has changed since its binding was written', () => {
   const { query } = setup();
   const changed = (tool: string, more: Partial<FactsQuery> = {}) =>
