@@ -2,9 +2,9 @@
 // table of stages, docs/bindings.md from the shipped bindings and contracts. `--check` writes nothing and fails where a document has drifted; a test does the same.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join, relative, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { parse } from 'yaml';
 import { isProgram, ROOT } from './processes.mjs';
 import { setUpOrExit } from './setup.mjs';
 
@@ -166,8 +166,9 @@ function tableRow(cells) {
 const CATALOGUE = 'src/contracts/catalogue';
 const CLASSES = ['read', 'ordinary', 'irreversible', 'interactive'];
 
-/** The shipped bindings, each with the contract that it names. */
+/** The shipped bindings, each with the contract that it names. They are read by what set-up has installed. */
 function readCatalogue(root) {
+  const { parse } = createRequire(join(root, 'package.json'))('yaml');
   const read = (file) => parse(readFileSync(join(root, CATALOGUE, file), 'utf8'));
   return readdirSync(join(root, CATALOGUE))
     .filter((file) => file.endsWith('.binding.yaml'))

@@ -46,6 +46,7 @@ export class ServerFacts {
   #identity: ServerIdentity | undefined;
   #contradictions: readonly string[] = [];
   #changed: Changed | undefined;
+  readonly #told = new Set<string>();
 
   constructor(destination: string, rules: GatewayRules, tools: ToolList, report: (message: string) => void) {
     this.#destination = destination;
@@ -118,9 +119,16 @@ export class ServerFacts {
     if (binding === undefined || list === undefined) return [];
     if (this.#changed?.binding !== binding || this.#changed.list !== list) {
       this.#changed = { binding, list, tools: changedTools(binding, list.values()) };
-      for (const tool of this.#changed.tools) this.#report(changedText(binding, tool));
+      for (const tool of this.#changed.tools) this.#tellOnce(changedText(binding, tool));
     }
     return this.#changed.tools;
+  }
+
+  /** A server lists its tools again and again. */
+  #tellOnce(message: string): void {
+    if (this.#told.has(message)) return;
+    this.#told.add(message);
+    this.#report(message);
   }
 
   /** Whether every call of the tool is a read, whatever is known of its writes. */

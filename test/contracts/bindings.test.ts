@@ -5,7 +5,6 @@ import { findShippedFacts, readShipped, shippedFiles } from '../../src/contracts
 import { checkToolArguments } from '../../src/contracts/check-tool.ts';
 import { compileToolFacts } from '../../src/contracts/compile.ts';
 import { loadBinding, loadContract } from '../../src/contracts/load.ts';
-import type { JsonValue } from '../../src/core/canonical.ts';
 import type { Contract, ContractOperation, ToolQuestion } from '../../src/core/contract.ts';
 
 /** The tools of a server as `scripts/record-tools.mjs` has seen them. */
@@ -49,7 +48,7 @@ function factsOf(binding: Binding, contract: Contract, row: BindingRow) {
   return compileToolFacts({
     destination: 'd',
     tool: row.tool,
-    arguments: (row.when ?? {}) as JsonValue,
+    arguments: row.when ?? {},
     binding,
     contracts: [contract],
     hints: undefined,

@@ -23,7 +23,7 @@ const files = new Map(
     return name === undefined ? [] : [[name, text] as const];
   }),
 );
-const [MEASURED = ''] = blocks.filter((text) => text.startsWith('measured:'));
+const MEASURED = blocks.find((text) => text.startsWith('measured:')) ?? '';
 
 /** The files as the page has them, or with one of them changed, and a gateway that was started with them. */
 function setup(cleanUps: CleanUps, change: (name: string, text: string) => string = (_, text) => text) {
