@@ -473,6 +473,30 @@ describe('loadBinding', () => {
       at: '{tool: create_task, when',
       says: 'This row for create_task can never count, because tools[2] fits whenever it does and stands before it.',
     },
+    {
+      from: 'tools:\n',
+      to: `measured: [{package: p, version: '1', on: 2026-11-30, tools: {get_task: abc}}]\ntools:\n`,
+      at: 'abc',
+      says: 'measured[0].tools.get_task is "abc"; allowed is the digest of a tool, in 64 hexadecimal digits.',
+    },
+    {
+      from: 'tools:\n',
+      to: `measured: [{package: p, version: '1', on: yesterday, tools: {get_task: ${'a'.repeat(64)}}}]\ntools:\n`,
+      at: 'yesterday',
+      says: 'measured[0].on is "yesterday"; allowed is a day such as 2026-11-30.',
+    },
+    {
+      from: 'get_task, class: read',
+      to: 'get_task, class: read, corrects: {openWorldHint: true}',
+      at: 'openWorldHint',
+      says: 'The key "openWorldHint" is not known in tools[1].corrects; allowed are readOnlyHint, destructiveHint and idempotentHint.',
+    },
+    {
+      from: 'when: {preview: true}',
+      to: 'unless: preview',
+      at: 'preview, class',
+      says: 'tools[2].unless is "preview", which is a text; allowed is a list of arguments of which none may be given, such as [filename].',
+    },
   ])('$to: $says', (mistake) => {
     expectOnly(loadBinding, BINDING, mistake);
   });

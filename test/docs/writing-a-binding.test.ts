@@ -37,6 +37,7 @@ function setup(cleanUps: CleanUps, change: (name: string, text: string) => strin
     arguments: ['mcp', ...options, '--', ...server],
     gateway: (): LineProcess =>
       cleanUps.started(new LineProcess(process.execPath, [COUNTERFOIL, 'mcp', ...options, '--', ...server])),
+    direct: (): LineProcess => cleanUps.started(new LineProcess(process.execPath, server.slice(1))),
     dieAfterWrite: (): void => writeFileSync(`${tickets}.die`, ''),
     tickets: (): readonly unknown[] =>
       existsSync(tickets)
@@ -82,6 +83,19 @@ describe('the page on writing a binding', () => {
     expect(textOf(told)).toContain('T-1');
     expect(world.tickets()).toEqual([{ id: 'T-1', ...TICKET }]);
     expect((await world.operations()).map(({ effect }) => effect)).toEqual(['verified']);
+  });
+
+  test('without the gateway the repeat of a client whose answer was lost makes a second record', async () => {
+    const world = setup(cleanUps);
+    world.dieAfterWrite();
+    for (const time of ['first', 'second']) {
+      const server = world.direct();
+      await server.initialize();
+      const answer = server.call('create_ticket', TICKET);
+      if (time === 'first') await expect(answer).rejects.toThrow('ended before it answered');
+      else expect((await answer).structuredContent).toEqual({ id: 'T-2' });
+    }
+    expect(world.tickets()).toHaveLength(2);
   });
 
   test('an irreversible tool waits for a person', async () => {
