@@ -1,7 +1,8 @@
 // Writes the documents that are made from data: docs/promises.md from the manifest, docs/states.md from the core's
-// table of stages. `--check` writes nothing and fails where a document has drifted; a test does the same.
+// table of stages, docs/bindings.md from the shipped bindings and contracts. `--check` writes nothing and fails where a document has drifted; a test does the same.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join, relative, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { isProgram, ROOT } from './processes.mjs';
@@ -19,6 +20,7 @@ export function renderDocuments(root, lifecycle) {
   return new Map([
     ['docs/promises.md', renderPromises(manifest, readTestTexts(root))],
     ['docs/states.md', renderStates(lifecycle)],
+    ['docs/bindings.md', renderBindings(readCatalogue(root))],
   ]);
 }
 
@@ -157,6 +159,107 @@ function toInWords(to) {
 
 function tableRow(cells) {
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+}
+
+// ── Bindings ───────────────────────────────────────────────────────────────────────────────────────────────
+
+const CATALOGUE = 'src/contracts/catalogue';
+const CLASSES = ['read', 'ordinary', 'irreversible', 'interactive'];
+
+/** The shipped bindings, each with the contract that it names. They are read by what set-up has installed. */
+function readCatalogue(root) {
+  const { parse } = createRequire(join(root, 'package.json'))('yaml');
+  const read = (file) => parse(readFileSync(join(root, CATALOGUE, file), 'utf8'));
+  return readdirSync(join(root, CATALOGUE))
+    .filter((file) => file.endsWith('.binding.yaml'))
+    .toSorted()
+    .map((file) => {
+      const binding = read(file);
+      return { binding, contract: read(`${binding.contract}.contract.yaml`) };
+    });
+}
+
+/** @param {{ binding: object, contract: object }[]} catalogue */
+export function renderBindings(catalogue) {
+  const lines = [
+    NOTE,
+    '# Bindings that are shipped',
+    '',
+    'For these MCP servers it is known what their tools are: which only read, on which objects the others act, which of',
+    'their errors prove that nothing was changed, and how a write is found again whose reply was lost. All of it is data',
+    `in \`${CATALOGUE}\`, each fact with its source; how to write such files for a server of your own is told in`,
+    '[writing-a-binding.md](writing-a-binding.md).',
+    '',
+    'A binding counts for the tools that were measured, by the digest of each. A tool that is another one by now is asked',
+    'about; the others go on.',
+    '',
+    tableRow(['package', 'measured', 'calls itself', 'tools', ...CLASSES, 'looked up', 'read back']),
+    tableRow(['---', '---', '---', ...Array(CLASSES.length + 3).fill('---:')]),
+    ...catalogue.map((each) => tableRow(summaryOf(each))),
+    '',
+    'A tool that has conditions is counted under the class of its other calls. *Looked up* and *read back* count kinds of',
+    'writes; for the others the contract says why not, and a lost reply is put before a person.',
+    ...catalogue.flatMap(detailsOf),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function summaryOf({ binding, contract }) {
+  const tools = new Map(binding.tools.map((row) => [row.tool, row.class]));
+  const classes = [...tools.values()];
+  const kinds = contract.operations;
+  const [{ package: name }] = binding.measured;
+  const versions = [binding.server.versions].flat().map((version) => (version === '*' ? '' : ` ${version}`));
+  return [
+    `[${name}](#${binding.id})`,
+    binding.measured.map(({ version, on }) => `${version}, ${on}`).join('<br>'),
+    `${binding.server.name.join(', ')}${versions.join(',')}`,
+    tools.size,
+    ...CLASSES.map((each) => classes.filter((one) => one === each).length),
+    `${kinds.filter(({ lookups }) => lookups.length > 0).length} of ${kinds.length}`,
+    `${kinds.filter(({ readback }) => readback !== undefined).length} of ${kinds.length}`,
+  ].map(String);
+}
+
+function detailsOf({ binding, contract }) {
+  const notes = binding.measured.flatMap(({ note }) => note ?? []);
+  const questions = contract.operations.flatMap(({ id, open_questions: open = [] }) =>
+    open.map((each) => `- \`${id}\`: ${each}`),
+  );
+  const irreversible = binding.tools.filter((row) => row.class === 'irreversible');
+  const corrected = binding.tools.filter((row) => row.corrects !== undefined);
+  return [
+    ...['', `## ${binding.id}`],
+    ...notes.flatMap((note) => ['', note]),
+    ...listOf('Irreversible, each waiting for a person', irreversible, (row) => row.reason),
+    ...listOf('Told apart by arguments', conditionalRows(binding), (row) => row.class),
+    ...listOf('Hints of the server that are corrected', corrected, correctionOf),
+    ...(questions.length === 0 ? [] : ['', 'Not known, or not seen:', '', ...questions]),
+  ];
+}
+
+function conditionalRows({ tools }) {
+  const isConditional = ({ when, unless }) => when !== undefined || unless !== undefined;
+  return tools.filter((row) => isConditional(row) && row.class !== 'irreversible');
+}
+
+function correctionOf({ class: ours, corrects, reason }) {
+  const hints = Object.entries(corrects).map(([hint, value]) => `\`${hint}: ${value}\``);
+  return `${hints.join(', ')} beside *${ours}*.${reason === undefined ? '' : ` ${reason}`}`;
+}
+
+function listOf(heading, rows, sentence) {
+  if (rows.length === 0) return [];
+  return ['', `${heading}:`, '', ...rows.map((row) => `- ${calledWith(row)}: ${sentence(row)}`)];
+}
+
+function calledWith({ tool, when = {}, unless = [] }) {
+  const wanted = Object.entries(when).map(([name, value]) => `\`${name}: ${JSON.stringify(value)}\``);
+  return [
+    `\`${tool}\``,
+    ...(wanted.length === 0 ? [] : [`with ${wanted.join(', ')}`]),
+    ...(unless.length === 0 ? [] : [`without ${unless.map((name) => `\`${name}\``).join(', ')}`]),
+  ].join(' ');
 }
 
 // ── Program ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -13,9 +13,27 @@ export interface BindingRow {
   readonly tool: string;
   /** Arguments, by name or pointer, with the values that they must have. */
   readonly when?: { readonly [argument: string]: JsonValue };
+  /** Arguments, by name or pointer, of which none is given; what is given as null is given. */
+  readonly unless?: readonly string[];
   /** Left out for reads. */
   readonly operation?: string;
   readonly class: DeclaredClass;
+  /** Why, in a sentence; each irreversible tool of a shipped binding has one. */
+  readonly reason?: string;
+  /** The server's own hints that this row contradicts, with the values that they have there. */
+  readonly corrects?: { readonly [hint in ToolHint]?: boolean };
+  readonly evidence?: FactEvidence;
+}
+
+export type ToolHint = 'readOnlyHint' | 'destructiveHint' | 'idempotentHint';
+
+/** A list of tools that was seen: what one version of a package lists, with the digest of each (`toolDigest`). */
+export interface MeasuredTools {
+  readonly package: string;
+  readonly version: string;
+  readonly on: string;
+  readonly note?: string;
+  readonly tools: { readonly [tool: string]: string };
 }
 
 export interface Binding {
@@ -24,7 +42,11 @@ export interface Binding {
   readonly revision?: number;
   readonly contract: string;
   readonly server: { readonly name: readonly string[]; readonly versions: string | readonly string[] };
+  /** Rows of a tool that is named here count only while its digest is one of these. */
+  readonly measured?: readonly MeasuredTools[];
   readonly checks_arguments?: { readonly value: boolean; readonly evidence: FactEvidence };
+  /** How it is known what the tools do. */
+  readonly evidence?: FactEvidence;
   readonly tools: readonly BindingRow[];
 }
 
@@ -34,6 +56,19 @@ export function isForServer(
   serverInfo: { readonly name: string; readonly version: string },
 ): boolean {
   return server.name.includes(serverInfo.name) && fitsVersion(server.versions, serverInfo.version);
+}
+
+/** Tools that are no longer, or not yet, those that the binding was written for, by the digests that it states. */
+export function changedTools(
+  { measured = [] }: Binding,
+  listed: Iterable<{ readonly name: string; readonly digest: string }>,
+): readonly string[] {
+  const changed: string[] = [];
+  for (const { name, digest } of listed) {
+    const known = measured.flatMap(({ tools }) => (Object.hasOwn(tools, name) ? [tools[name]] : []));
+    if (known.length > 0 && !known.includes(digest)) changed.push(name);
+  }
+  return changed;
 }
 
 /** The index of the row that counts for a call; -1 where rows name the tool and none fits; else `undefined`. */
@@ -49,7 +84,9 @@ export function rowFor(binding: Binding, tool: string, args: JsonValue): number 
 
 /** Whether which row counts may depend on the arguments. */
 export function hasConditions(binding: Binding, tool: string): boolean {
-  return binding.tools.some((row) => row.tool === tool && row.when !== undefined);
+  return binding.tools.some(
+    (row) => row.tool === tool && (row.when !== undefined || row.unless !== undefined),
+  );
 }
 
 function doConditionsHold(row: BindingRow, args: JsonValue): boolean {
@@ -57,7 +94,7 @@ function doConditionsHold(row: BindingRow, args: JsonValue): boolean {
     const value = argumentAt(args, argument);
     if (value === undefined || !isSame(value, wanted)) return false;
   }
-  return true;
+  return (row.unless ?? []).every((argument) => argumentAt(args, argument) === undefined);
 }
 
 function isSame(a: JsonValue, b: JsonValue): boolean {
@@ -107,9 +144,11 @@ function checkRow(binding: Binding, row: BindingRow, index: number): readonly Fi
 
 function hidesRow(earlier: BindingRow, later: BindingRow): boolean {
   if (earlier.tool !== later.tool) return false;
-  const conditions = later.when ?? {};
-  return Object.entries(earlier.when ?? {}).every(
-    ([argument, value]) =>
-      Object.hasOwn(conditions, argument) && isSame(conditions[argument] as JsonValue, value),
+  const { when = {}, unless = [] } = later;
+  return (
+    (earlier.unless ?? []).every((argument) => unless.includes(argument)) &&
+    Object.entries(earlier.when ?? {}).every(
+      ([argument, value]) => Object.hasOwn(when, argument) && isSame(when[argument] as JsonValue, value),
+    )
   );
 }

@@ -102,6 +102,8 @@ function checkReadBack(operation: ContractOperation, path: Path): readonly Findi
   return checkNames(operation, [readback.tool.arguments, readback.matches], path, 'read-back', true);
 }
 
+const KNOWN_AFTER_SENDING: readonly string[] = ['$stamp', '$record', '$record_number'];
+
 /** What a template may speak of, given what the operation says that we will know. */
 function checkNames(
   operation: ContractOperation,
@@ -118,16 +120,16 @@ function checkNames(
     if (name === '$stamp' && stamp === undefined) {
       return { path, sentence: `A ${what} of ${id} uses {$stamp}, and the operation has no stamp.` };
     }
-    if (name === '$record' && !knowsRecord) {
+    if ((name === '$record' || name === '$record_number') && !knowsRecord) {
       return {
         path,
-        sentence: `A ${what} of ${id} uses {$record}, and acknowledgement.record does not say where one is found.`,
+        sentence: `A ${what} of ${id} uses {${name}}, and acknowledgement.record does not say where one is found.`,
       };
     }
-    if (name.startsWith('$') && name !== '$stamp' && name !== '$record') {
+    if (name.startsWith('$') && !KNOWN_AFTER_SENDING.includes(name)) {
       return {
         path,
-        sentence: `A ${what} of ${id} uses {${name}}; allowed are arguments of the call, {$stamp} and {$record}.`,
+        sentence: `A ${what} of ${id} uses {${name}}; allowed are arguments of the call, {$stamp}, {$record} and {$record_number}.`,
       };
     }
     return [];

@@ -8,6 +8,7 @@ import {
   type RepeatClass,
   type ToolClass,
   type ToolFacts,
+  type ToolQuestion,
 } from '../core/contract.ts';
 import { sha256Hex } from '../core/digest.ts';
 import { type Binding, type BindingRow, type DeclaredClass, hasConditions, rowFor } from './binding.ts';
@@ -35,6 +36,8 @@ export interface FactsQuery {
   readonly ownerRules: readonly OwnerRule[];
   /** From `toolDigest`; '' fits no rule. */
   readonly toolDigest: string;
+  /** From `changedTools`: what the binding says of them counts no more. */
+  readonly changed?: readonly string[] | undefined;
 }
 
 /**
@@ -46,15 +49,22 @@ export interface FactsQuery {
  * is declared irreversible by its binding, or is destructive without a way back, is never less (the floor of D9).
  */
 export function compileToolFacts(query: FactsQuery): ToolFacts {
-  const { tool, binding } = query;
-  const row = binding === undefined ? undefined : rowFor(binding, tool, query.arguments);
+  const { tool, changed = [] } = query;
+  const counted = countedRow(query);
   const rule = confirmedRule(query);
   const isReadOnly = query.hints?.readOnlyHint === true;
   const kept = keptFacts(query);
-  const key = JSON.stringify([query.destination, tool, row ?? null, rule?.class ?? null, isReadOnly]);
+  const key = JSON.stringify([
+    query.destination,
+    tool,
+    counted.index ?? null,
+    rule?.class ?? null,
+    isReadOnly,
+    ...changed,
+  ]);
   const known = kept.get(key);
   if (known !== undefined) return known;
-  const facts = assemble(query, row, rule, isReadOnly);
+  const facts = assemble(query, counted, rule, isReadOnly);
   // Names of tools come from callers, so that what is kept must have a bound.
   if (kept.size >= KEPT_MAX) kept.clear();
   kept.set(key, facts);
@@ -90,18 +100,39 @@ function confirmedRule({ ownerRules, tool, toolDigest }: FactsQuery): OwnerRule 
   return ownerRules.findLast((rule) => rule.tool === tool && rule.toolDigest === toolDigest);
 }
 
+interface CountedRow {
+  /** -1 where the binding names the tool and no row fits; `undefined` where it has nothing to say of it. */
+  readonly index: number | undefined;
+  readonly row?: BindingRow | undefined;
+}
+
+/**
+ * Of a tool that has changed since the binding was written only what makes us more careful counts: that a person
+ * decides each time, and that its hint alone does not make a read of what was known to write.
+ */
+function countedRow({ binding, tool, arguments: args, changed = [] }: FactsQuery): CountedRow {
+  if (binding === undefined) return { index: undefined };
+  if (!changed.includes(tool)) {
+    const index = rowFor(binding, tool, args);
+    return { index, row: index === undefined ? undefined : binding.tools[index] };
+  }
+  const rows = binding.tools.filter((row) => row.tool === tool);
+  if (rows.every((row) => row.class === 'read')) return { index: undefined };
+  const isStrict = rows.some((row) => row.class === 'irreversible');
+  return { index: -1, ...(isStrict && { row: { tool, class: 'irreversible' } }) };
+}
+
 function assemble(
   query: FactsQuery,
-  rowIndex: number | undefined,
+  { index, row }: CountedRow,
   rule: OwnerRule | undefined,
   isReadOnly: boolean,
 ): ToolFacts {
   const { destination, tool, binding, config } = query;
-  const row = rowIndex === undefined ? undefined : binding?.tools[rowIndex];
   const declaration = declarationOf(config, tool);
   const bound = boundOperation(query, row, declaration);
   // A hint is about the whole tool; where rows tell its calls apart, one that fits none is not known as a read.
-  const isHintedRead = isReadOnly && rowIndex === undefined;
+  const isHintedRead = isReadOnly && index === undefined;
   const classified = classify({
     declared: declaration?.class,
     rule,
@@ -128,7 +159,7 @@ interface BoundOperation {
 }
 
 function boundOperation(
-  { contracts, binding, tool }: FactsQuery,
+  { contracts, binding, tool, changed = [] }: FactsQuery,
   row: BindingRow | undefined,
   declaration: ToolDeclaration | undefined,
 ): BoundOperation | undefined {
@@ -143,7 +174,19 @@ function boundOperation(
   if (contract === undefined || operation === undefined) {
     throw new Error(`Assertion: ${tool} is bound to ${contractId}/${operationId}, which is not loaded.`);
   }
-  return { contract, operation: withLimits(contract, operation) };
+  return { contract, operation: askingOnly(withLimits(contract, operation), changed) };
+}
+
+/** Nothing is asked through a tool of which nobody knows any more what it does. */
+function askingOnly(operation: ContractOperation, changed: readonly string[]): ContractOperation {
+  if (changed.length === 0) return operation;
+  const { readback, lookups, ...rest } = operation;
+  const isKnown = ({ tool }: { readonly tool?: ToolQuestion }) => !changed.includes(tool?.name ?? '');
+  return {
+    ...rest,
+    lookups: lookups.filter(isKnown),
+    ...(readback !== undefined && isKnown(readback) ? { readback } : {}),
+  };
 }
 
 /** What a contract says of all its operations holds where one says nothing of its own. */

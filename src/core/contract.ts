@@ -39,6 +39,8 @@ export interface ReplyPlace {
 export interface Comparison extends Partial<ReplyPlace> {
   readonly equals?: unknown;
   readonly contains?: unknown;
+  /** A list: each of its items is in the list at the place, in whatever order. */
+  readonly contains_all?: unknown;
   readonly exists?: boolean;
 }
 
@@ -153,6 +155,8 @@ export interface ContractOperation {
   readonly outcomes: readonly OutcomeRule[];
   readonly reversals: readonly Reversal[];
   readonly limits?: ContractLimits;
+  /** How effect, identity, repeat class and target are known. */
+  readonly evidence?: FactEvidence;
 }
 
 export interface Contract {

@@ -150,17 +150,21 @@ export function compareIn(
   if (!place.found && place.why === 'unreadable') return 'unreadable';
   if (comparison.exists !== undefined && place.found !== comparison.exists) return 'differs';
   let result: ComparisonReading = 'agrees';
-  for (const how of ['equals', 'contains'] as const) {
+  for (const how of ['equals', 'contains', 'contains_all'] as const) {
     if (comparison[how] === undefined) continue;
     const wanted = fillTemplate(comparison[how], values);
     if (!place.found || !wanted.ok || isRounded(place.value)) {
       result = 'unreadable';
-    } else if (!(how === 'equals' ? isEqual : doesContain)(place.value, wanted.value)) {
+    } else if (!COMPARE[how](place.value, wanted.value)) {
       return 'differs';
     }
   }
   return result;
 }
+
+const COMPARE: {
+  readonly [how in 'equals' | 'contains' | 'contains_all']: (value: JsonValue, wanted: JsonValue) => boolean;
+} = { equals: isEqual, contains: doesContain, contains_all: doesContainAll };
 
 /** An integer of which digits may have been lost when it was read; two of them may only seem equal. */
 export function isRounded(value: JsonValue): boolean {
@@ -170,6 +174,12 @@ export function isRounded(value: JsonValue): boolean {
 function doesContain(value: JsonValue, wanted: JsonValue): boolean {
   if (Array.isArray(value)) return value.some((item) => isEqual(item, wanted));
   return typeof value === 'string' && typeof wanted === 'string' && value.includes(wanted);
+}
+
+/** Of nothing that is wanted nothing can be missing: an empty list proves no more than that there is a list. */
+function doesContainAll(value: JsonValue, wanted: JsonValue): boolean {
+  if (!Array.isArray(value) || !Array.isArray(wanted)) return false;
+  return wanted.every((item) => doesContain(value, item));
 }
 
 /** Recurses no deeper than `wanted`, which is a template of a contract, filled with checked arguments. */

@@ -1,5 +1,5 @@
 // Templates of contracts: a value in which `{path}` stands for an argument of the call, `{$stamp}` for our own
-// reference and `{$record}` for the record id that the destination gave.
+// reference, `{$record}` for the record id that the destination gave, and `{$record_number}` for the same as a number.
 
 import type { JsonObject, JsonValue } from './canonical.ts';
 
@@ -81,8 +81,16 @@ function fillText(template: string, values: TemplateValues): Filled {
 function lookUpName(name: string, values: TemplateValues): JsonValue | undefined {
   if (name === '$stamp') return values.stamp;
   if (name === '$record') return values.record;
+  if (name === '$record_number') return asNumber(values.record);
   if (name.startsWith('$')) return undefined;
   return argumentAt(values.arguments, name);
+}
+
+const WHOLE_NUMBER = /^(0|[1-9]\d{0,14})$/;
+
+/** Ids are kept as texts; a tool that takes a number takes no text. What is none has no value. */
+function asNumber(record: string | undefined): number | undefined {
+  return record !== undefined && WHOLE_NUMBER.test(record) ? Number(record) : undefined;
 }
 
 /** The names between the braces of a template, in order, each once. */

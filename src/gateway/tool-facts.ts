@@ -1,7 +1,7 @@
 // The facts about the tools of one server, for the engine's decisions: from the configuration, the owner's
 // confirmed rules, the binding (the owner's, else the shipped one for this server), and the server's own list.
 
-import { type Binding, isForServer } from '../contracts/binding.ts';
+import { type Binding, changedTools, isForServer } from '../contracts/binding.ts';
 import { findShippedFacts } from '../contracts/catalogue.ts';
 import { checkTogether, type Loaded } from '../contracts/check-together.ts';
 import { checkToolArguments } from '../contracts/check-tool.ts';
@@ -11,7 +11,7 @@ import { formatProblem } from '../contracts/problem.ts';
 import type { JsonObject } from '../core/canonical.ts';
 import type { Contract, ToolFacts } from '../core/contract.ts';
 import type { OwnerRule } from '../engine/ledger.ts';
-import type { ToolList } from './tool-list.ts';
+import type { ListedTool, ToolList } from './tool-list.ts';
 
 export interface ServerIdentity {
   readonly name: string;
@@ -25,6 +25,16 @@ export interface GatewayRules {
   readonly bindings: readonly Loaded<Binding>[];
 }
 
+interface Changed {
+  readonly binding: Binding;
+  readonly list: ReadonlyMap<string, ListedTool>;
+  readonly tools: readonly string[];
+}
+
+function changedText({ id }: Binding, tool: string): string {
+  return `${tool} is not the tool that the binding ${id} was written for: its schema or its hints are others. What the binding says of it does not count.`;
+}
+
 export class ServerFacts {
   readonly #destination: string;
   readonly #rules: GatewayRules;
@@ -35,6 +45,8 @@ export class ServerFacts {
   #ownerRules: readonly OwnerRule[] = [];
   #identity: ServerIdentity | undefined;
   #contradictions: readonly string[] = [];
+  #changed: Changed | undefined;
+  readonly #told = new Set<string>();
 
   constructor(destination: string, rules: GatewayRules, tools: ToolList, report: (message: string) => void) {
     this.#destination = destination;
@@ -96,7 +108,27 @@ export class ServerFacts {
       hints: { readOnlyHint: listed.readOnlyHint },
       ownerRules: this.#ownerRules,
       toolDigest: listed.digest,
+      changed: this.#changedTools(),
     });
+  }
+
+  /** Which tools the binding was not written for; looked at once for each list. */
+  #changedTools(): readonly string[] {
+    const binding = this.#binding;
+    const list = this.#tools.all;
+    if (binding === undefined || list === undefined) return [];
+    if (this.#changed?.binding !== binding || this.#changed.list !== list) {
+      this.#changed = { binding, list, tools: changedTools(binding, list.values()) };
+      for (const tool of this.#changed.tools) this.#tellOnce(changedText(binding, tool));
+    }
+    return this.#changed.tools;
+  }
+
+  /** A server lists its tools again and again. */
+  #tellOnce(message: string): void {
+    if (this.#told.has(message)) return;
+    this.#told.add(message);
+    this.#report(message);
   }
 
   /** Whether every call of the tool is a read, whatever is known of its writes. */

@@ -47,6 +47,11 @@ export class ToolList {
     return this.#tools?.get(tool);
   }
 
+  /** Every tool of the list as it was read last; another object once it was read anew. */
+  get all(): ReadonlyMap<string, ListedTool> | undefined {
+    return this.#tools;
+  }
+
   /** The server says that its list has changed, or it was started anew. */
   markStale(): void {
     this.#changes += 1;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { changedTools } from '../../src/contracts/binding.ts';
 import {
   compileToolFacts,
   dependsOnArguments,
@@ -32,6 +33,112 @@ function setup({ contract = CONTRACT, binding = BINDING } = {}) {
 function config(tools: NonNullable<GatewayConfig['tools']>): GatewayConfig {
   return { destination: 'tasks-eu', tools };
 }
+
+describe('a row that counts unless an argument is given', () => {
+  const conditional = BINDING.replace(
+    '{tool: create_task, when: {preview: true}, class: read}',
+    '{tool: create_task, unless: [file, options/file], class: read}',
+  );
+  const { query } = setup({ binding: conditional });
+  const classOf = (args: FactsQuery['arguments']) =>
+    compileToolFacts(query('create_task', { arguments: args })).class;
+
+  it('counts while none of them is there, and null is there', () => {
+    expect([{}, { title: 'a' }, { options: { colour: 'red' } }].map(classOf)).toEqual([
+      'read',
+      'read',
+      'read',
+    ]);
+    expect([{ file: 'a' }, { file: null }, { options: { file: '' } }].map(classOf)).toEqual([
+      'ordinary',
+      'ordinary',
+      'ordinary',
+    ]);
+  });
+
+  it('makes the class depend on the arguments', () => {
+    const { binding } = query('create_task');
+    expect(dependsOnArguments(binding, 'create_task')).toBe(true);
+    expect(dependsOnArguments(binding, 'find_tasks')).toBe(false);
+  });
+
+  it('hides a later row only where that one names as much', () => {
+    const isTaken = (later: string) => {
+      const rows = `{tool: create_task, unless: [file], class: read}\n  - {tool: create_task, ${later}, class: read}`;
+      const text = BINDING.replace('{tool: create_task, when: {preview: true}, class: read}', rows);
+      return loadBinding(text, 'binding').ok;
+    };
+    expect(isTaken('when: {preview: true}')).toBe(true);
+    expect(isTaken('unless: [other]')).toBe(true);
+    expect(isTaken('unless: [other, file]')).toBe(false);
+    expect(isTaken('unless: [file], when: {preview: true}')).toBe(false);
+  });
+});
+
+describe('a tool that has changed since its binding was written', () => {
+  const { query } = setup();
+  const changed = (tool: string, more: Partial<FactsQuery> = {}) =>
+    compileToolFacts(query(tool, { changed: [tool], ...more }));
+
+  it('is asked about: nothing of what the binding says of it counts, and a hint does not make a read of it', () => {
+    for (const hints of [undefined, { readOnlyHint: true }]) {
+      const facts = changed('create_task', { hints });
+      expect(facts).toMatchObject({ class: 'unclassified', classSource: 'nobody', repeat: 'free' });
+      expect(facts.operation).toBeUndefined();
+      expect(facts.identity).toBeUndefined();
+      expect(facts.target).toBeUndefined();
+    }
+  });
+
+  it('is what its owner says that it is', () => {
+    const ownerRules = [{ tool: 'create_task', toolDigest: 'd1', class: 'ordinary' } as const];
+    expect(changed('create_task', { ownerRules })).toMatchObject({ class: 'ordinary', classSource: 'owner' });
+  });
+
+  it('stays irreversible where it was, whatever is said of it since', () => {
+    expect(changed('purge_task')).toMatchObject({ class: 'irreversible', classSource: 'binding' });
+    const ownerRules = [{ tool: 'purge_task', toolDigest: 'd1', class: 'read' } as const];
+    expect(changed('purge_task', { ownerRules, hints: { readOnlyHint: true } }).class).toBe('irreversible');
+    expect(changed('purge_task').operation).toBeUndefined();
+  });
+
+  it('stays a read by its hint, where that is all that was known of it', () => {
+    expect(changed('find_tasks').class).toBe('unclassified');
+    expect(changed('find_tasks', { hints: { readOnlyHint: true } })).toMatchObject({
+      class: 'read',
+      classSource: 'hint',
+    });
+  });
+
+  it('is asked nothing any more by the writes that were looked up or read back through it', () => {
+    const without = (tool: string) =>
+      compileToolFacts(query('create_task', { changed: [tool] })).operation ?? { lookups: undefined };
+    expect(without('find_tasks')).toMatchObject({ lookups: [], readback: { tool: { name: 'get_task' } } });
+    expect(without('get_task').lookups).toHaveLength(1);
+    expect('readback' in without('get_task')).toBe(false);
+    expect(without('purge_task')).toEqual(compileToolFacts(query('create_task')).operation);
+  });
+
+  it('is told by the digests that the binding states, of the tools that it states some for', () => {
+    const digest = (digit: string) => digit.repeat(64);
+    const measured = [
+      { package: 'tasks', version: '1', on: '2026-11-30', tools: { a: digest('1'), b: digest('2') } },
+      { package: 'tasks', version: '2', on: '2026-11-30', tools: { a: digest('3') } },
+    ];
+    const loaded = loadBinding(`${BINDING}measured: ${JSON.stringify(measured)}\n`, 'binding');
+    if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+    const changedOf = (tools: { [name: string]: string }) =>
+      changedTools(
+        loaded.binding,
+        Object.entries(tools).map(([name, value]) => ({ name, digest: value })),
+      );
+    expect(changedOf({ a: digest('1'), b: digest('2'), c: digest('9') })).toEqual([]);
+    expect(changedOf({ a: digest('3'), b: digest('2') })).toEqual([]);
+    expect(changedOf({ a: digest('2'), b: digest('3'), constructor: digest('1') })).toEqual(['a', 'b']);
+    // A tool without an exact form fits none.
+    expect(changedOf({ a: '' })).toEqual(['a']);
+  });
+});
 
 describe('who decides the class', () => {
   const { query, nothing } = setup();

@@ -345,7 +345,7 @@ describe('loadContract', () => {
       from: "reference: '{$stamp}'",
       to: "id: '{$key}'",
       at: 'by: client_reference',
-      says: 'A look-up of task.create uses {$key}; allowed are arguments of the call, {$stamp} and {$record}.',
+      says: 'A look-up of task.create uses {$key}; allowed are arguments of the call, {$stamp}, {$record} and {$record_number}.',
     },
     {
       from: ", content: [{path: /title, equals: '{title}'}]",
@@ -472,6 +472,30 @@ describe('loadBinding', () => {
       to: '  - {tool: create_task, operation: task.create, class: ordinary}\n  - {tool: create_task, when: {preview: true}, class: read}',
       at: '{tool: create_task, when',
       says: 'This row for create_task can never count, because tools[2] fits whenever it does and stands before it.',
+    },
+    {
+      from: 'tools:\n',
+      to: `measured: [{package: p, version: '1', on: 2026-11-30, tools: {get_task: abc}}]\ntools:\n`,
+      at: 'abc',
+      says: 'measured[0].tools.get_task is "abc"; allowed is the digest of a tool, in 64 hexadecimal digits.',
+    },
+    {
+      from: 'tools:\n',
+      to: `measured: [{package: p, version: '1', on: yesterday, tools: {get_task: ${'a'.repeat(64)}}}]\ntools:\n`,
+      at: 'yesterday',
+      says: 'measured[0].on is "yesterday"; allowed is a day such as 2026-11-30.',
+    },
+    {
+      from: 'get_task, class: read',
+      to: 'get_task, class: read, corrects: {openWorldHint: true}',
+      at: 'openWorldHint',
+      says: 'The key "openWorldHint" is not known in tools[1].corrects; allowed are readOnlyHint, destructiveHint and idempotentHint.',
+    },
+    {
+      from: 'when: {preview: true}',
+      to: 'unless: preview',
+      at: 'preview, class',
+      says: 'tools[2].unless is "preview", which is a text; allowed is a list of arguments of which none may be given, such as [filename].',
     },
   ])('$to: $says', (mistake) => {
     expectOnly(loadBinding, BINDING, mistake);

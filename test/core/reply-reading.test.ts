@@ -239,6 +239,7 @@ describe('classifyReply', () => {
         path: fc.constantFrom('', '/id', '/0', '/a~1b'),
         equals: jsonValue,
         contains: jsonValue,
+        contains_all: jsonValue,
         exists: fc.boolean(),
       },
       { requiredKeys: [] },
@@ -347,7 +348,7 @@ describe('readPlace', () => {
 
 describe('compare', () => {
   const reply = result({ title: 'Move', tags: ['a', { b: 1 }], due: null, size: 2 ** 53 + 2 });
-  const values = { arguments: { title: 'Move', tag: { b: 1 } } };
+  const values = { arguments: { title: 'Move', tag: { b: 1 }, both: [{ b: 1 }, 'a'] } };
 
   it.each<[Comparison, string]>([
     [{ path: '/title', equals: '{title}' }, 'agrees'],
@@ -358,6 +359,16 @@ describe('compare', () => {
     [{ path: '/tags', equals: ['a', { b: 1 }] }, 'agrees'],
     [{ path: '/tags', equals: { 0: 'a' } }, 'differs'],
     [{ path: '/tags', contains: 'b' }, 'differs'],
+    [{ path: '/tags', contains_all: '{both}' }, 'agrees'],
+    [{ path: '/tags', contains_all: ['{tag}'] }, 'agrees'],
+    [{ path: '/tags', contains_all: [] }, 'agrees'],
+    [{ path: '/tags', contains_all: ['a', 'b'] }, 'differs'],
+    [{ path: '/tags', contains_all: [{ b: 1, c: 2 }] }, 'differs'],
+    // What is no list holds nothing, and is not asked for as one.
+    [{ path: '/tags', contains_all: 'a' }, 'differs'],
+    [{ path: '/title', contains_all: ['Mo'] }, 'differs'],
+    [{ path: '/gone', contains_all: [] }, 'unreadable'],
+    [{ path: '/tags', contains_all: '{gone}' }, 'unreadable'],
     [{ path: '/due', equals: null }, 'agrees'],
     [{ path: '/due', exists: true }, 'agrees'],
     [{ path: '/gone', exists: false }, 'agrees'],

@@ -48,10 +48,34 @@ describe('fillTemplate', () => {
     expect(fillTemplate(template, values)).toEqual({ ok: false, missing, problem });
   });
 
+  it.each([
+    ['17', 17],
+    ['0', 0],
+    ['999999999999999', 999_999_999_999_999],
+  ])('the record %j is a number where a tool wants one', (record, value) => {
+    expect(fillTemplate('{$record_number}', { arguments: {}, record })).toEqual({ ok: true, value });
+    expect(fillTemplate('{$record}', { arguments: {}, record })).toEqual({ ok: true, value: record });
+  });
+
+  it.each(['T-1', '', '017', '1.5', '-1', '1e3', ' 1', '9007199254740993', undefined])(
+    'the record %j is no number, and fills none',
+    (record) => {
+      const filled = fillTemplate('{$record_number}', { arguments: {}, record });
+      expect(filled).toEqual({
+        ok: false,
+        missing: '$record_number',
+        problem: '{$record_number} has no value here',
+      });
+    },
+  );
+
   it('does not fill stamp and record from arguments of these names', () => {
     const forged = { arguments: { $stamp: 'forged', $record: 'forged' } };
     expect(fillTemplate('{$stamp}', forged)).toMatchObject({ ok: false });
     expect(fillTemplate('{$record}', forged)).toMatchObject({ ok: false });
+    expect(fillTemplate('{$record_number}', { arguments: { $record_number: 7 } })).toMatchObject({
+      ok: false,
+    });
   });
 
   it('does not read what it filled in as a template', () => {

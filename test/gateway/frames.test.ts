@@ -331,7 +331,10 @@ describe('the list of tools', () => {
 });
 
 describe('the facts about the tools of a server', () => {
-  async function factsWith(binding: string): Promise<ServerFacts> {
+  async function factsWith(
+    binding: string,
+    report: (message: string) => void = () => {},
+  ): Promise<ServerFacts> {
     const tools = ['find_tasks', 'get_task', 'create_task', 'purge_task', 'other'];
     const list = new ToolList(async () => ({
       result: JSON.stringify({ tools: tools.map((name) => ({ name, inputSchema: { type: 'object' } })) }),
@@ -345,7 +348,7 @@ describe('the facts about the tools of a server', () => {
       contracts: [{ value: contract.contract, source: contract.source }],
       bindings: [{ value: loaded.binding, source: loaded.source }],
     };
-    const facts = new ServerFacts('tasks-eu', rules, list, () => {});
+    const facts = new ServerFacts('tasks-eu', rules, list, report);
     facts.identify({ name: 'tasks-mcp', version: '1.2.0' });
     return facts;
   }
@@ -375,6 +378,33 @@ describe('the facts about the tools of a server', () => {
     expect((await factsWith(BINDING)).stampOf('create_task')).toBe('reference');
     expect((await factsWith(CONDITIONAL)).stampOf('create_task')).toBe('reference');
     expect((await factsWith(BINDING)).stampOf('find_tasks')).toBeUndefined();
+  });
+
+  test('a tool that is not the one that the binding was written for is told of once, and judged without it', async () => {
+    const digest = digestOf({ name: 'find_tasks', inputSchema: { type: 'object' } });
+    const measured = [
+      {
+        package: 'tasks',
+        version: '1.2.0',
+        on: '2026-11-30',
+        tools: { find_tasks: digest, create_task: 'e'.repeat(64) },
+      },
+    ];
+    const told: string[] = [];
+    const facts = await factsWith(`${BINDING}measured: ${JSON.stringify(measured)}\n`, (text) =>
+      told.push(text),
+    );
+    const classOf = (tool: string) => facts.for('tasks-eu', tool, {})?.class;
+    expect(['find_tasks', 'create_task', 'purge_task', 'get_task'].map(classOf)).toEqual([
+      'read',
+      'unclassified',
+      'irreversible',
+      'read',
+    ]);
+    expect(facts.stampOf('create_task')).toBeUndefined();
+    expect(told).toEqual([
+      'create_task is not the tool that the binding tasks-server was written for: its schema or its hints are others. What the binding says of it does not count.',
+    ]);
   });
 
   test('classes that persons have confirmed count for this destination, while they are in force', async () => {
