@@ -9,13 +9,14 @@ import { openStdioUpstream } from './destination/mcp/stdio-upstream.ts';
 import type { Destination } from './destination/port.ts';
 import type { EngineContext, FactsSource, LedgerSettings } from './engine/context.ts';
 import { type Environment, systemEnvironment } from './engine/environment.ts';
-import { Ledger } from './engine/ledger.ts';
+import { Ledger, type OwnerRule } from './engine/ledger.ts';
 import { DEFAULT_SETTINGS } from './engine/settings.ts';
 import { Waiters } from './engine/waiters.ts';
+import { inspectServer, type ServerInspection } from './gateway/inspect-server.ts';
 import { StdioGateway } from './gateway/stdio-gateway.ts';
 import { type GatewayRules, ServerFacts } from './gateway/tool-facts.ts';
 import { GuardedServer } from './gateway/upstream.ts';
-import { type Store, StoreFault } from './store/port.ts';
+import { type Durability, type Store, StoreFault } from './store/port.ts';
 import { ReopeningStore } from './store/reopening-store.ts';
 import { type FileIdentity, fileIdentity, movedStore } from './store/sqlite/place.ts';
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts';
@@ -316,5 +317,62 @@ async function canRead(ledger: Ledger): Promise<boolean> {
   } catch (cause) {
     if (!(cause instanceof StoreFault)) throw cause;
     return false;
+  }
+}
+
+// ── One look at a server, before anything stands in front of it ────────────────────────────────────────────
+
+export interface InspectionParts {
+  /** The name under which the destination is, or would be, recorded. */
+  readonly destination: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** The whole environment of the server. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string | undefined;
+  readonly ownerRules: readonly OwnerRule[];
+  readonly timeoutMs: number;
+  readonly version: string;
+  /** What the server says on its standard error, as it comes. */
+  readonly onStderr: (chunk: Buffer) => void;
+}
+
+/** Nothing was asked of it that could be cut off: a server that does not end with its input is told soon. */
+const INSPECTION_GRACE_MS = 300;
+
+/** Starts a server, asks what it is and what tools it has, and ends it. Nothing is called and nothing recorded. */
+export async function inspectStdioServer(parts: InspectionParts): Promise<ServerInspection> {
+  const upstream = openStdioUpstream({
+    name: parts.destination,
+    command: parts.command,
+    args: parts.args,
+    env: parts.env,
+    cwd: parts.cwd,
+    stderr: parts.onStderr,
+    startTimeoutMs: parts.timeoutMs,
+    clientVersion: parts.version,
+    killGraceMs: INSPECTION_GRACE_MS,
+  });
+  try {
+    return await inspectServer(upstream, parts);
+  } finally {
+    await upstream.close();
+  }
+}
+
+// ── What the store would be, for whoever looks before anything is recorded ─────────────────────────────────
+
+/**
+ * The durability of the ledger in a data directory as it reads back; where there is none yet, of the engine alone.
+ * @throws {StoreFault} when the store that is there cannot be opened as it must be
+ */
+export async function readDurability(data: string): Promise<Durability & { readonly isLedger: boolean }> {
+  const file = join(data, LEDGER_FILE);
+  const isLedger = await isThere(file);
+  const store = await openSqliteStore({ file: isLedger ? file : ':memory:' });
+  try {
+    return { ...store.durability, isLedger };
+  } finally {
+    await store.close();
   }
 }

@@ -3,6 +3,7 @@
 
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { CommandFault, EXIT, printed, say } from './output.ts';
+import { VIAS } from './starter.ts';
 import { packageVersion } from './version.ts';
 
 /** An option that is given twice, or as nothing (a variable that was not set), is not what its caller meant. */
@@ -10,6 +11,12 @@ function once(value: string, earlier: string | undefined): string {
   if (earlier !== undefined) throw new InvalidArgumentError('It was given twice.');
   if (value.trim() === '') throw new InvalidArgumentError('It is empty.');
   return value;
+}
+
+/** An option that may be given more than once. */
+function each(value: string, earlier: readonly string[] = []): readonly string[] {
+  if (value.trim() === '') throw new InvalidArgumentError('It is empty.');
+  return [...earlier, value];
 }
 
 const DATA = [
@@ -43,6 +50,7 @@ function program(): Command {
       'stand in front of one MCP server over stdio: reads pass, writes are recorded and told truthfully',
     )
     .argument('<command...>', 'after --: the server to start, with its arguments')
+    .option('--name <name>', 'the name that the destination is recorded under', once)
     .option('--config <file>', 'what its owner decides about the server (YAML or JSON)', once)
     .option(...DATA)
     .option('--run <id>', 'the run that all calls belong to', once)
@@ -50,6 +58,41 @@ function program(): Command {
     .action(async (command: string[], options) => {
       // Not waited for: the client may have stopped reading, and is gone.
       process.exit(await (await import('./mcp.ts')).mcp(command, options));
+    });
+  root
+    .command('init')
+    .description('find the servers of your MCP clients, show what each can do, and guard them')
+    .option('--client <name>', 'only this client; may be given more than once', each)
+    .option('--server <name>', 'only this server; may be given more than once', each)
+    .option('--dry-run', "show the change, and leave every client's file as it is")
+    .option('--yes', 'start the servers and write the change without asking')
+    .addOption(
+      new Option('--via <way>', 'how clients start us: this installation, or npx with this version').choices(
+        VIAS,
+      ),
+    )
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./init.ts')).init(options);
+    });
+  root
+    .command('leave')
+    .description("take back what init has changed in clients' files; what is recorded stays, and is exported")
+    .option('--yes', 'write the change without asking')
+    .option('--export <file>', 'where the records are written, as lines of JSON', once)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./leave.ts')).leave(options);
+    });
+  root
+    .command('doctor')
+    .description('look at the store, the clients and what passes unguarded; each line says what to do')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./doctor.ts')).doctor(options);
     });
   root
     .command('show')

@@ -3,8 +3,9 @@
 import { access } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { type Journal, readJournal } from '../clients/journal.ts';
 import { composeLedger, LEDGER_FILE } from '../compose.ts';
-import type { Ledger } from '../engine/ledger.ts';
+import type { Ledger, OwnerRule } from '../engine/ledger.ts';
 import { StoreFault } from '../store/port.ts';
 import { drillPoint } from './drill-point.ts';
 import { printable } from './lines.ts';
@@ -39,6 +40,28 @@ export async function withLedger<Result>(
     return await use(ledger);
   } finally {
     await ledger.close();
+  }
+}
+
+/** The classes that were confirmed in a data directory; none where there is no ledger yet. */
+export async function rulesIn(data: string): Promise<readonly OwnerRule[]> {
+  try {
+    return await withLedger(data, (ledger) => ledger.rules());
+  } catch (cause) {
+    if (cause instanceof CommandFault && cause.exitCode === EXIT.notFound) return [];
+    throw cause;
+  }
+}
+
+/** What `init` has changed so far. @throws {CommandFault} when that cannot be read */
+export async function journalIn(data: string): Promise<Journal> {
+  try {
+    return await readJournal(data);
+  } catch (cause) {
+    throw new CommandFault(
+      EXIT.internal,
+      `What was changed in clients' files before cannot be read in ${printable(data)}: ${(cause as Error).message}. Nothing was changed.`,
+    );
   }
 }
 

@@ -12,6 +12,11 @@ export function printable(text: string): string {
   );
 }
 
+/** A line of somebody's file: indented as it is there. */
+export function printableLine(line: string): string {
+  return line.split('\t').map(printable).join('\t');
+}
+
 /** `2026-11-30 14:03:11 UTC`. */
 export function instant(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;

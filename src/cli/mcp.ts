@@ -22,6 +22,7 @@ import { packageVersion } from './version.ts';
 export interface McpOptions {
   readonly config?: string;
   readonly data?: string;
+  readonly name?: string;
   readonly run?: string;
 }
 
@@ -49,10 +50,11 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
       throw new CommandFault(EXIT.usage, `${where} ${printable(JSON.stringify(run))} is not ${A_RUN_NAME}.`);
     }
   }
+  if (options.name !== undefined) checkName(options.name, config, options.config);
   // Whatever a library prints must not come between the lines of the protocol.
   for (const method of ['log', 'info', 'debug'] as const) console[method] = console.error;
   const data = dataDirectory(options.data);
-  const destination = config?.destination ?? nameOf(command);
+  const destination = config?.destination ?? options.name ?? nameOf(command);
   const gateway = await composeStdioGateway({
     data,
     destination,
@@ -76,6 +78,21 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
       : `counterfoil: reads of ${destination} pass; its writes are refused until they can be recorded in ${data}`,
   );
   return untilClosed(gateway);
+}
+
+function checkName(name: string, config: GatewayConfig | undefined, file: string | undefined): void {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
+    throw new CommandFault(
+      EXIT.usage,
+      `--name ${printable(JSON.stringify(name))} is not a stable name of at most 64 letters, digits, dots, hyphens and underscores.`,
+    );
+  }
+  if (config !== undefined && config.destination !== name) {
+    throw new CommandFault(
+      EXIT.usage,
+      `Two destinations are named: --name ${name}, and destination: ${config.destination} in ${file}. Leave one of them out.`,
+    );
+  }
 }
 
 const SAME_AGAIN_MS = 60_000;

@@ -136,8 +136,13 @@ export class ServerFacts {
     const listed = this.#tools.get(tool);
     if (this.#contradictions.length > 0) return listed?.readOnlyHint === true;
     // Calls that rows tell apart by their arguments are not reads because one without arguments would be.
-    if (dependsOnArguments(this.#binding, tool)) return false;
+    if (this.dependsOnArguments(tool)) return false;
     return this.for(this.#destination, tool, {})?.class === 'read';
+  }
+
+  /** Whether which class a call has may depend on its arguments. */
+  dependsOnArguments(tool: string): boolean {
+    return dependsOnArguments(this.#binding, tool);
   }
 
   /** The argument of a tool that is ours to fill, in whichever of its calls (I13: no model sees it). */

@@ -47,7 +47,7 @@ export class ToolList {
     return this.#tools?.get(tool);
   }
 
-  /** Every tool of the list as it was read last; another object once it was read anew. */
+  /** Every tool of the list as it was read last, in the server's order; another object once it was read anew. */
   get all(): ReadonlyMap<string, ListedTool> | undefined {
     return this.#tools;
   }

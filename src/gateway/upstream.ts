@@ -86,7 +86,8 @@ export class GuardedServer implements Destination {
   }
 }
 
-function serverIdentity(result: string | undefined): ServerIdentity | undefined {
+/** What a server calls itself, from its answer to the handshake. */
+export function serverIdentity(result: string | undefined): ServerIdentity | undefined {
   if (result === undefined) return undefined;
   try {
     const info = (

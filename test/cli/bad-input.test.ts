@@ -269,6 +269,18 @@ describe('a configuration that cannot be meant starts nothing', () => {
       ['--run', 'tuesday'],
       /Two runs are named: --run tuesday, and run: monday in /,
     ],
+    [
+      'two destinations',
+      'destination: d\n',
+      ['--name', 'e'],
+      /Two destinations are named: --name e, and destination: d in /,
+    ],
+    [
+      'a name that is none',
+      'destination: d\n',
+      ['--name', 'my notes'],
+      /--name "my notes" is not a stable name of/,
+    ],
   ];
   for (const [what, text, more, sentence] of CASES) {
     test(what, async () => {

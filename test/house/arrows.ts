@@ -30,6 +30,12 @@ export const ROOMS: { readonly [room: string]: Room } = {
     packages: [],
   },
 
+  clients: {
+    arrows: [],
+    node: ['crypto', 'fs', 'path'],
+    packages: ['jsonc-parser'],
+  },
+
   engine: {
     arrows: ['core', 'store/port.ts', 'destination/port.ts'],
     node: ['crypto', 'perf_hooks'],
@@ -77,7 +83,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
     packages: [],
   },
   cli: {
-    arrows: ['core', 'contracts', 'engine', 'gateway', 'compose.ts', 'store/port.ts'],
+    arrows: ['core', 'contracts', 'clients', 'engine', 'gateway', 'compose.ts', 'store/port.ts'],
     node: ['fs', 'os', 'path', 'readline', 'stream', 'url', 'util'],
     packages: ['commander'],
   },

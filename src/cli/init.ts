@@ -1,0 +1,111 @@
+// `counterfoil init`: finds the servers of this account's MCP clients, shows what each can do, and puts us in front.
+
+import { maskArguments, maskWords } from '../clients/masking.ts';
+import { placesOf } from '../clients/places.ts';
+import { dataDirectory, journalIn, rulesIn } from './data-directory.ts';
+import { type FilePlan, planFiles, type Written, writeFiles } from './guard-files.ts';
+import { asJson, printEnd, printSurvey } from './init-words.ts';
+import { printable } from './lines.ts';
+import { type Look, lookAtAll } from './look.ts';
+import { CommandFault, EXIT, printJson, say } from './output.ts';
+import { agreed, canAsk } from './question.ts';
+import { starterHere, type Via } from './starter.ts';
+import { type Survey, type SurveyedServer, survey } from './survey.ts';
+
+export interface InitOptions {
+  readonly data?: string;
+  readonly json?: boolean;
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+  readonly client?: readonly string[];
+  readonly server?: readonly string[];
+  readonly via?: Via;
+}
+
+const LOOK_TIMEOUT_MS = 30_000;
+
+export async function init(options: InitOptions): Promise<number> {
+  if (options.json === true && options.yes !== true && options.dryRun !== true) {
+    throw new CommandFault(
+      EXIT.usage,
+      'With --json nothing can be asked: say --dry-run to look, or --yes to write.',
+    );
+  }
+  const data = dataDirectory(options.data);
+  const journal = await journalIn(data);
+  const found = await survey(options, journal.names);
+  if (found.files.length === 0) throw nothingFound(found);
+  const toStart = await serversToStart(found, options);
+  if (toStart.length > 0 && options.json !== true) {
+    say(
+      `Starting ${toStart.length === 1 ? 'the server' : `${toStart.length} servers`} to list the tools, each for at most ${LOOK_TIMEOUT_MS / 1000} s.`,
+    );
+  }
+  const looks = await lookAtAll(toStart, {
+    data,
+    surroundings: found.surroundings,
+    ownerRules: await rulesIn(data),
+    timeoutMs: LOOK_TIMEOUT_MS,
+  });
+  const starter = starterHere(options.via);
+  const wanted = found.servers.filter((server) => isToBeGuarded(server, looks, options));
+  const plans = await planFiles(wanted, starter, data);
+  if (options.json !== true) printSurvey(found, looks, plans);
+  const isWriting = plans.some(({ change }) => change !== undefined);
+  const isAgreed =
+    isWriting &&
+    options.dryRun !== true &&
+    (options.yes === true ||
+      (await agreed(`Write ${plans.length === 1 ? 'this change' : 'these changes'}?`, {
+        flag: '--yes',
+        notDone: 'Nothing was written.',
+      })));
+  const written = isAgreed ? await writeFiles(plans, data) : [];
+  if (options.json === true) printJson(asJson(found, looks, plans, written, options.dryRun === true));
+  else printEnd(plans, written, { isWriting, isAgreed });
+  return exitCodeFor(plans, written);
+}
+
+function nothingFound({ surroundings }: Survey): CommandFault {
+  const places = placesOf(surroundings).map(({ title, path }) => `  ${title}: ${printable(path)}`);
+  return new CommandFault(
+    EXIT.notFound,
+    `No configuration of an MCP client was found, so there is nothing to guard. Looked for:\n${places.join('\n')}`,
+  );
+}
+
+// ── Looking ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What came with a project is somebody else's choice of a program: it is started only when its reader agrees. */
+async function serversToStart(found: Survey, options: InitOptions): Promise<readonly SurveyedServer[]> {
+  const startable = found.servers.filter(({ standing, entry }) => standing.kind === 'open' && !entry.isOff);
+  const foreign = startable.filter(({ place }) => place.scope === 'project');
+  if (foreign.length === 0 || options.yes === true) return startable;
+  const own = startable.filter(({ place }) => place.scope === 'user');
+  if (!canAsk()) return own;
+  say('These servers come with the project in this folder. To see their tools, they must be started:');
+  for (const { entry } of foreign) say(`  ${printable(entry.name)}: ${commandLine(entry)}`);
+  const isAgreed = await agreed('Start them?', { flag: '--yes', notDone: 'Nothing was started.' });
+  return isAgreed ? startable : own;
+}
+
+function commandLine({ server }: SurveyedServer['entry']): string {
+  if (server.kind !== 'stdio') return '';
+  const { command, args } = server.launch;
+  return printable([maskWords(command), ...maskArguments(args)].join(' '));
+}
+
+/** One that could not be looked at is left as it is, unless it was asked for by name. */
+function isToBeGuarded(
+  server: SurveyedServer,
+  looks: ReadonlyMap<SurveyedServer, Look>,
+  options: InitOptions,
+): boolean {
+  if (server.standing.kind !== 'open') return false;
+  return looks.get(server)?.answered === true || (options.server ?? []).includes(server.entry.name);
+}
+
+function exitCodeFor(plans: readonly FilePlan[], written: readonly Written[]): number {
+  for (const each of written) if (!each.isWritten) return each.exitCode;
+  return plans.some(({ problem }) => problem !== undefined) ? EXIT.notAllowed : EXIT.done;
+}
