@@ -5,13 +5,18 @@ import { access, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Reached } from './core/stopping-points.ts';
+import type { StdioCommand } from './destination/mcp/stdio-child.ts';
 import { openStdioUpstream } from './destination/mcp/stdio-upstream.ts';
+import type { McpUpstream } from './destination/mcp/upstream.ts';
 import type { Destination } from './destination/port.ts';
 import type { EngineContext, FactsSource, LedgerSettings } from './engine/context.ts';
 import { type Environment, systemEnvironment } from './engine/environment.ts';
 import { Ledger } from './engine/ledger.ts';
 import { DEFAULT_SETTINGS } from './engine/settings.ts';
 import { Waiters } from './engine/waiters.ts';
+import { type Authenticate, HttpDoor } from './gateway/http/http-door.ts';
+import { McpEndpoint } from './gateway/http/mcp-endpoint.ts';
+import { SchemaChecks } from './gateway/schema-checks.ts';
 import { StdioGateway } from './gateway/stdio-gateway.ts';
 import { type GatewayRules, ServerFacts } from './gateway/tool-facts.ts';
 import { GuardedServer } from './gateway/upstream.ts';
@@ -268,26 +273,13 @@ export async function composeStdioGateway(parts: StdioGatewayParts): Promise<Run
     clientVersion: parts.version,
     killGraceMs: KILL_GRACE_MS,
   });
-  const server = new GuardedServer(upstream);
-  const facts = new ServerFacts(parts.destination, parts.rules, server.tools, parts.report);
-  server.setFacts(facts);
-  const ledger: Ledger = await composeLedger({
-    data: parts.data,
-    destinations: [server],
-    factsFor: (destination, tool, args) => facts.for(destination, tool, args),
-    refreshFacts: async () => facts.confirm(await ledger.rules()),
-    settings: parts.settings,
-    reached: parts.reached,
-    report: parts.report,
-    toleratesClosedStore: true,
-    ...(parts.environment === undefined ? {} : { environment: parts.environment }),
-  });
+  const guarded = guardServer(parts, new GuardedServer({ own: upstream, isGreetedByClient: true }));
+  const ledger = await composeGuardingLedger(parts, [guarded]);
   const { requester, run, where, input, output, report, reached } = parts;
   const gateway = new StdioGateway({
+    ...guarded,
     ledger,
     upstream,
-    server,
-    facts,
     requester,
     run,
     where,
@@ -295,6 +287,7 @@ export async function composeStdioGateway(parts: StdioGatewayParts): Promise<Run
     output,
     report,
     reached,
+    schemas: new SchemaChecks(report),
   });
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => (closing ??= ledger.close());
@@ -303,10 +296,144 @@ export async function composeStdioGateway(parts: StdioGatewayParts): Promise<Run
     serve: () => gateway.serve(),
     close,
     async abort() {
-      await server.close();
+      await guarded.server.close();
       await close();
     },
   };
+}
+
+interface Guarded {
+  readonly server: GuardedServer;
+  readonly facts: ServerFacts;
+}
+
+function guardServer(
+  parts: {
+    readonly destination: string;
+    readonly rules: GatewayRules;
+    readonly report: (message: string) => void;
+  },
+  server: GuardedServer,
+): Guarded {
+  const facts = new ServerFacts(parts.destination, parts.rules, server.tools, parts.report);
+  server.setFacts(facts);
+  return { server, facts };
+}
+
+/** A ledger that sends to guarded servers, and judges by what is known of their tools. */
+async function composeGuardingLedger(
+  parts: Pick<LedgerParts, 'data' | 'settings' | 'reached' | 'report' | 'environment'>,
+  guarded: readonly Guarded[],
+): Promise<Ledger> {
+  const byName = new Map(guarded.map(({ server, facts }) => [server.name, facts]));
+  const ledger: Ledger = await composeLedger({
+    ...parts,
+    destinations: guarded.map(({ server }) => server),
+    factsFor: (destination, tool, args) => byName.get(destination)?.for(destination, tool, args),
+    refreshFacts: async () => {
+      const rules = await ledger.rules();
+      for (const { facts } of guarded) facts.confirm(rules);
+    },
+    toleratesClosedStore: true,
+  });
+  return ledger;
+}
+
+// ── The gateway in front of several servers over HTTP ───────────────────────────────────────────────────────
+
+export interface ServedServerParts {
+  /** The path's last part, `/mcp/NAME`. */
+  readonly name: string;
+  readonly destination: string;
+  readonly reach: { readonly command: StdioCommand };
+  readonly rules: GatewayRules;
+  readonly run: string | undefined;
+}
+
+export interface HttpGatewayParts {
+  readonly data: string;
+  readonly servers: readonly ServedServerParts[];
+  readonly host: string;
+  readonly port: number;
+  readonly hostNames: readonly string[];
+  readonly authenticate: Authenticate;
+  readonly settings: Partial<LedgerSettings>;
+  readonly where: string;
+  readonly report: (message: string) => void;
+  readonly reached: Reached;
+  readonly version: string;
+  readonly environment?: Environment;
+}
+
+export interface RunningHttpGateway {
+  /** Whether the store could be opened. */
+  readonly isRecording: boolean;
+  readonly port: number;
+  /** The path of each server, by its name. */
+  readonly paths: ReadonlyMap<string, string>;
+  /** Nothing leaves any more; what is out is waited for and recorded. */
+  close(): Promise<void>;
+  /** The same without the wait: what is out is recorded as unknown. */
+  abort(): Promise<void>;
+}
+
+/** @throws where the address cannot be listened on */
+export async function composeHttpGateway(parts: HttpGatewayParts): Promise<RunningHttpGateway> {
+  const { report, reached, where } = parts;
+  const served = parts.servers.map((one) => {
+    const openUpstream = (): McpUpstream => openUpstreamOf(one, parts.version);
+    const server = new GuardedServer({ own: openUpstream(), isGreetedByClient: false });
+    return { ...one, ...guardServer({ ...one, report }, server), openUpstream };
+  });
+  const ledger = await composeGuardingLedger(parts, served);
+  const endpoints = new Map<string, McpEndpoint>();
+  const paths = new Map<string, string>();
+  for (const { name, server, facts, openUpstream, run } of served) {
+    const schemas = new SchemaChecks(report);
+    const common = { ledger, server, facts, run, where, report, reached, schemas };
+    const endpoint = new McpEndpoint({ ...common, openUpstream });
+    const path = `/mcp/${name}`;
+    paths.set(name, path);
+    endpoints.set(path, endpoint);
+    if (served.length === 1) endpoints.set('/mcp', endpoint);
+  }
+  const { authenticate, hostNames } = parts;
+  const door = new HttpDoor({ endpoints, authenticate, hostNames, report });
+  let port: number;
+  try {
+    port = await door.listen(parts.host, parts.port);
+  } catch (cause) {
+    await ledger.close();
+    throw cause;
+  }
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => (closing ??= closeBoth(door, ledger));
+  return {
+    isRecording: await canRead(ledger),
+    port,
+    paths,
+    close,
+    async abort() {
+      await Promise.all(served.map(({ server }) => server.close()));
+      await close();
+    },
+  };
+}
+
+/** The ledger stops sending while the door still answers what was called. */
+async function closeBoth(door: HttpDoor, ledger: Ledger): Promise<void> {
+  const doorClosed = door.close();
+  await ledger.close();
+  await doorClosed;
+}
+
+function openUpstreamOf({ destination, reach }: ServedServerParts, clientVersion: string): McpUpstream {
+  return openStdioUpstream({
+    name: destination,
+    ...reach.command,
+    clientVersion,
+    killGraceMs: KILL_GRACE_MS,
+  });
 }
 
 async function canRead(ledger: Ledger): Promise<boolean> {

@@ -52,6 +52,16 @@ function program(): Command {
       process.exit(await (await import('./mcp.ts')).mcp(command, options));
     });
   root
+    .command('serve')
+    .description('stand in front of several MCP servers over HTTP, for clients on this machine')
+    .requiredOption('--config <file>', 'which servers, and where to listen (YAML or JSON)', once)
+    .option(...DATA)
+    .option('--host <address>', 'the address to listen on (127.0.0.1, when absent)', once)
+    .option('--port <port>', 'the port to listen on; 0 takes any that is free (3210, when absent)', once)
+    .action(async (options) => {
+      process.exit(await (await import('./serve.ts')).serve(options));
+    });
+  root
     .command('show')
     .description('one operation: what was asked, who allowed it, what was tried, what is known and how')
     .argument('[id]', 'the operation (op_…)')

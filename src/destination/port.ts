@@ -13,6 +13,8 @@ export interface SendRequest {
   readonly payload: string;
   /** Opaque members for the wire beside the arguments (MCP `_meta`), as JSON text; never hashed. */
   readonly meta?: string;
+  /** The caller's own connection, by the name that the door gave it: a destination that has several prefers it. */
+  readonly via?: string;
   readonly replyTimeoutMs: number;
   /** Aborts the wait on shutdown only; a caller that leaves does not trigger it. */
   readonly signal?: AbortSignal;

@@ -26,6 +26,7 @@ export interface StartedAttempt {
   /** The monotonic instant noted before the claiming transaction (D8). */
   readonly notedAt: number;
   readonly meta?: string;
+  readonly via?: string;
 }
 
 /** A destination whose tools are not known is asked again after this. */
@@ -216,6 +217,7 @@ export class Sender {
         !this.#closing &&
         context.environment.monotonic() - started.notedAt <= context.settings.bounds.sendByMs,
       ...(started.meta === undefined ? {} : { meta: started.meta }),
+      ...(started.via === undefined ? {} : { via: started.via }),
     });
     context.reached('bytes_left');
     const report = await sent;

@@ -33,15 +33,10 @@ export class OwnCalls {
   readonly #waiting = new Map<string, Waiting>();
   readonly #late = new Map<string, { readonly operation: string; readonly attempt: string }>();
   readonly #onLateReply: (late: LateReply) => void;
-  /** Called when the last waiting call has ended. */
-  onIdle: (() => void) | undefined;
+  readonly #idleWaiters = new Set<() => void>();
 
   constructor(onLateReply: (late: LateReply) => void) {
     this.#onLateReply = onLateReply;
-  }
-
-  get size(): number {
-    return this.#waiting.size;
   }
 
   /** Starts the wait. Called in the turn in which the request was written, so that no answer can precede it. */
@@ -82,7 +77,19 @@ export class OwnCalls {
       this.#remember(id, waiting.call.write);
     }
     waiting.call.onEnd(end);
-    if (this.#waiting.size === 0) this.onIdle?.();
+    if (this.#waiting.size === 0) this.#tellIdle();
+  }
+
+  /** Tells once when no call waits, which may be at once. */
+  whenIdle(tell: () => void): void {
+    this.#idleWaiters.add(tell);
+    if (this.#waiting.size === 0) this.#tellIdle();
+  }
+
+  #tellIdle(): void {
+    const waiters = [...this.#idleWaiters];
+    this.#idleWaiters.clear();
+    for (const tell of waiters) tell();
   }
 
   endAll(ended: 'cut' | 'aborted', detail: string): void {

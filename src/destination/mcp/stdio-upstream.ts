@@ -8,15 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { memberText } from '../../core/json-frame.ts';
 import { watchAbort } from '../abort-watch.ts';
-import type {
-  AskReport,
-  AskRequest,
-  ConnectReport,
-  Destination,
-  LateReply,
-  SendReport,
-  SendRequest,
-} from '../port.ts';
+import type { AskReport, AskRequest, ConnectReport, LateReply, SendReport, SendRequest } from '../port.ts';
 import { capReply, REPLY_MAX_BYTES } from '../reply-cap.ts';
 import { type McpFrame, readAnswer, readMcpFrame } from './frame.ts';
 import type { UnreadableLine } from './line-framing.ts';
@@ -24,6 +16,7 @@ import { type Handshake, type Link, newLink, phaseSettled, retire, settlePhase }
 import { type CallEnd, OwnCalls } from './own-calls.ts';
 import { callParams, cancelLine, clientlessAnswerLine, INITIALIZED_LINE, requestLine } from './own-lines.ts';
 import { type ChildExit, StdioChild, type StdioCommand } from './stdio-child.ts';
+import type { ForwardReport, McpUpstream } from './upstream.ts';
 
 export interface StdioUpstreamOptions extends StdioCommand {
   /** The destination's stable configured name. */
@@ -40,12 +33,6 @@ export interface StdioUpstreamOptions extends StdioCommand {
   readonly clientVersion?: string;
 }
 
-/**
- * `full`: written, but the source should pause until `drained`. `not_connected`: nothing was written, because
- * no child runs or its handshake is being replayed: `connect`, then forward again.
- */
-export type ForwardReport = 'written' | 'full' | 'not_connected';
-
 export function openStdioUpstream(options: StdioUpstreamOptions): StdioUpstream {
   return new StdioUpstream(options);
 }
@@ -61,7 +48,7 @@ interface Obstacle {
   readonly detail: string;
 }
 
-export class StdioUpstream implements Destination {
+export class StdioUpstream implements McpUpstream {
   readonly name: string;
   onLateReply?: (late: LateReply) => void;
   /** Every frame of the server that is not for us, unchanged. Without a listener the server's requests are refused. */
@@ -89,6 +76,8 @@ export class StdioUpstream implements Destination {
   #connecting: Promise<ConnectReport> | undefined;
   #lastEnd: Obstacle = { proof: 'not_connected', detail: 'the MCP server has not been started' };
   #isClosed = false;
+  /** Set by `retire`: what is out is awaited, nothing new goes out. */
+  #isRetired = false;
 
   constructor(options: StdioUpstreamOptions) {
     this.name = options.name;
@@ -108,11 +97,12 @@ export class StdioUpstream implements Destination {
   }
 
   isConnected(): boolean {
-    return this.#link?.phase === 'connected' && this.#link.child.isOpen;
+    return this.#link?.phase === 'connected' && this.#link.child.isOpen && !this.#isRetired;
   }
 
   connect(): Promise<ConnectReport> {
-    if (this.#isClosed) return Promise.resolve({ connected: false, detail: 'it was closed' });
+    if (this.#isClosed || this.#isRetired)
+      return Promise.resolve({ connected: false, detail: 'it was closed' });
     if (this.isConnected()) return Promise.resolve({ connected: true });
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
@@ -124,7 +114,7 @@ export class StdioUpstream implements Destination {
 
   /** Writes one frame of the client unchanged. A client's `initialize` starts the child when none runs. */
   forward(frame: McpFrame): ForwardReport {
-    if (this.#isClosed) return 'not_connected';
+    if (this.#isClosed || this.#isRetired) return 'not_connected';
     const method = frame.head?.method;
     if ((method === 'initialize' || method === 'server/discover') && frame.head?.id !== undefined) {
       this.#beginClientHandshake(frame, method);
@@ -194,6 +184,14 @@ export class StdioUpstream implements Destination {
     const links = [...this.#links];
     for (const link of links) link.calls.endAll('aborted', 'the connection was closed while it waited');
     await Promise.all(links.map((link) => link.child.terminate()));
+  }
+
+  async retire(): Promise<void> {
+    this.#isRetired = true;
+    await Promise.all(
+      [...this.#links].map(({ calls }) => new Promise<void>((resolve) => calls.whenIdle(resolve))),
+    );
+    await this.close();
   }
 
   // ——— start and handshake
