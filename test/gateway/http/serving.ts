@@ -75,8 +75,7 @@ export async function sdkClient(
   const client = new Client({ name: 'test', version: '1' }, { capabilities });
   prepare(client);
   const transport = new StreamableHTTPClientTransport(url);
-  // The transport's own types do not know exactOptionalPropertyTypes.
-  await client.connect(transport as Parameters<Client['connect']>[0]);
+  await client.connect(transport);
   cleanUps.add(() => client.close());
   return { client, transport };
 }
