@@ -5,6 +5,7 @@ import { access, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Reached } from './core/stopping-points.ts';
+import { openHttpUpstream } from './destination/mcp/http-upstream.ts';
 import type { StdioCommand } from './destination/mcp/stdio-child.ts';
 import { openStdioUpstream } from './destination/mcp/stdio-upstream.ts';
 import type { McpUpstream } from './destination/mcp/upstream.ts';
@@ -230,11 +231,11 @@ async function readKey(file: string): Promise<Uint8Array | undefined> {
 
 // ── The gateway in front of one server over stdio ──────────────────────────────────────────────────────────
 
-export interface StdioGatewayParts {
+export type StdioGatewayParts = Reach & GatewayParts;
+
+interface GatewayParts {
   readonly data: string;
   readonly destination: string;
-  readonly command: string;
-  readonly args: readonly string[];
   readonly rules: GatewayRules;
   readonly settings: Partial<LedgerSettings>;
   readonly requester: string;
@@ -266,13 +267,7 @@ export interface RunningGateway {
 const KILL_GRACE_MS = 900;
 
 export async function composeStdioGateway(parts: StdioGatewayParts): Promise<RunningGateway> {
-  const upstream = openStdioUpstream({
-    name: parts.destination,
-    command: parts.command,
-    args: parts.args,
-    clientVersion: parts.version,
-    killGraceMs: KILL_GRACE_MS,
-  });
+  const upstream = openUpstreamOf(parts.destination, reachOf(parts), parts.version);
   const guarded = guardServer(parts, new GuardedServer({ own: upstream, isGreetedByClient: true }));
   const ledger = await composeGuardingLedger(parts, [guarded]);
   const { requester, run, where, input, output, report, reached } = parts;
@@ -341,11 +336,16 @@ async function composeGuardingLedger(
 
 // ── The gateway in front of several servers over HTTP ───────────────────────────────────────────────────────
 
+/** How a server is reached: a program that is started, or an address. */
+export type Reach =
+  | StdioCommand
+  | { readonly url: string; readonly headers?: Readonly<Record<string, string>> };
+
 export interface ServedServerParts {
   /** The path's last part, `/mcp/NAME`. */
   readonly name: string;
   readonly destination: string;
-  readonly reach: { readonly command: StdioCommand };
+  readonly reach: Reach;
   readonly rules: GatewayRules;
   readonly run: string | undefined;
 }
@@ -381,7 +381,7 @@ export interface RunningHttpGateway {
 export async function composeHttpGateway(parts: HttpGatewayParts): Promise<RunningHttpGateway> {
   const { report, reached, where } = parts;
   const served = parts.servers.map((one) => {
-    const openUpstream = (): McpUpstream => openUpstreamOf(one, parts.version);
+    const openUpstream = (): McpUpstream => openUpstreamOf(one.destination, one.reach, parts.version);
     const server = new GuardedServer({ own: openUpstream(), isGreetedByClient: false });
     return { ...one, ...guardServer({ ...one, report }, server), openUpstream };
   });
@@ -427,13 +427,18 @@ async function closeBoth(door: HttpDoor, ledger: Ledger): Promise<void> {
   await doorClosed;
 }
 
-function openUpstreamOf({ destination, reach }: ServedServerParts, clientVersion: string): McpUpstream {
-  return openStdioUpstream({
-    name: destination,
-    ...reach.command,
-    clientVersion,
-    killGraceMs: KILL_GRACE_MS,
-  });
+/** What reaches the server, without what stands beside it. */
+function reachOf(parts: Reach): Reach {
+  if ('url' in parts)
+    return { url: parts.url, ...(parts.headers === undefined ? {} : { headers: parts.headers }) };
+  const { command, args, env, cwd } = parts;
+  return { command, args, env, cwd };
+}
+
+function openUpstreamOf(name: string, reach: Reach, clientVersion: string): McpUpstream {
+  return 'url' in reach
+    ? openHttpUpstream({ name, ...reach, clientVersion })
+    : openStdioUpstream({ name, ...reach, clientVersion, killGraceMs: KILL_GRACE_MS });
 }
 
 async function canRead(ledger: Ledger): Promise<boolean> {

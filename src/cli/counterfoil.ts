@@ -42,7 +42,8 @@ function program(): Command {
     .description(
       'stand in front of one MCP server over stdio: reads pass, writes are recorded and told truthfully',
     )
-    .argument('<command...>', 'after --: the server to start, with its arguments')
+    .argument('[command...]', 'after --: the server to start, with its arguments')
+    .option('--url <address>', 'in its place: the address of a server over HTTP', once)
     .option('--config <file>', 'what its owner decides about the server (YAML or JSON)', once)
     .option(...DATA)
     .option('--run <id>', 'the run that all calls belong to', once)

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { basename, isAbsolute, resolve } from 'node:path';
-import { composeStdioGateway } from '../compose.ts';
+import { composeStdioGateway, type Reach } from '../compose.ts';
 import { sha256Hex } from '../core/digest.ts';
 import { A_RUN_NAME, isRunName } from '../gateway/call.ts';
 import { dataDirectory } from './data-directory.ts';
@@ -17,16 +17,12 @@ export interface McpOptions {
   readonly config?: string;
   readonly data?: string;
   readonly run?: string;
+  /** The address of a server over HTTP, in the place of a command. */
+  readonly url?: string;
 }
 
 export async function mcp(command: readonly string[], options: McpOptions): Promise<number> {
-  const [program, ...args] = command;
-  if (program === undefined) {
-    throw new CommandFault(
-      EXIT.usage,
-      'Name the server to stand in front of: counterfoil mcp -- COMMAND ARGS…',
-    );
-  }
+  const reach = reachOf(command, options.url);
   const rules = loadRules(options.config);
   const config = rules.config?.value;
   if (options.run !== undefined && config?.run !== undefined && options.run !== config.run) {
@@ -45,12 +41,11 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
   }
   quietConsole();
   const data = dataDirectory(options.data);
-  const destination = config?.destination ?? nameOf(command);
+  const destination = config?.destination ?? nameOf(options.url === undefined ? command : [options.url]);
   const gateway = await composeStdioGateway({
     data,
     destination,
-    command: program,
-    args,
+    ...reach,
     rules,
     settings: settingsOf(config),
     requester: `local:${localAccount()}`,
@@ -69,6 +64,24 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
       : `counterfoil: reads of ${destination} pass; its writes are refused until they can be recorded in ${data}`,
   );
   return untilClosed(gateway);
+}
+
+function reachOf([program, ...args]: readonly string[], url: string | undefined): Reach {
+  if (program !== undefined && url !== undefined) {
+    throw new CommandFault(EXIT.usage, 'A command and --url are both given; only one of them can be meant.');
+  }
+  if (program !== undefined) return { command: program, args };
+  if (url === undefined) {
+    throw new CommandFault(
+      EXIT.usage,
+      "missing required argument 'command': name the server to stand in front of, counterfoil mcp -- COMMAND ARGS… or counterfoil mcp --url ADDRESS",
+    );
+  }
+  const { protocol } = URL.canParse(url) ? new URL(url) : { protocol: '' };
+  if (protocol !== 'http:' && protocol !== 'https:') {
+    throw new CommandFault(EXIT.usage, `--url ${printable(url)} is no http or https address.`);
+  }
+  return { url };
 }
 
 async function untilClosed(gateway: Awaited<ReturnType<typeof composeStdioGateway>>): Promise<number> {

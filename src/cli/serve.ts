@@ -142,14 +142,13 @@ function serversOf(
   return { servers, settings: shared };
 }
 
-function reachOf({ command, args = [], env, cwd }: ServedServer): ServedServerParts['reach'] {
+function reachOf({ command, args = [], env, cwd, url, headers }: ServedServer): ServedServerParts['reach'] {
+  if (url !== undefined) return { url, ...(headers === undefined ? {} : { headers }) };
   return {
-    command: {
-      command: command ?? '',
-      args,
-      ...(env === undefined ? {} : { env: withOwn(env) }),
-      ...(cwd === undefined ? {} : { cwd }),
-    },
+    command: command ?? '',
+    args,
+    ...(env === undefined ? {} : { env: withOwn(env) }),
+    ...(cwd === undefined ? {} : { cwd }),
   };
 }
 

@@ -58,6 +58,7 @@ export class ClientSession {
       via: this.#via,
     });
     upstream.onFrame = (frame, about) => this.#fromServer(frame, about);
+    upstream.onUnanswered = (key, detail) => this.#unanswered(key, detail);
     upstream.onExit = (exit) => this.#serverEnded(exit.detail);
     upstream.onGarbage = (line, count) => {
       if (count === 1) this.#reportStray(line.toString('utf8'));
@@ -250,6 +251,13 @@ export class ClientSession {
       return result;
     };
     void shown.catch(unchanged).then((list) => client.answer(key, resultFrame(id, list)));
+  }
+
+  #unanswered(key: string, detail: string): void {
+    const id = this.#open.takeOne(key);
+    if (id === undefined) return;
+    const message = `The MCP server behind this gateway gave no answer: ${detail}.`;
+    this.#parts.client.answer(key, errorFrame(id, CODE_SERVER_ENDED, message));
   }
 
   #serverEnded(detail: string): void {

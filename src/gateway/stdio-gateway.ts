@@ -1,7 +1,7 @@
 // The MCP door over stdio: one client, whose frames are lines.
 
 import type { Readable, Writable } from 'node:stream';
-import { type McpFrame, readMcpFrame } from '../destination/mcp/frame.ts';
+import { type McpFrame, oneLine, readMcpFrame } from '../destination/mcp/frame.ts';
 import { LineFraming } from '../destination/mcp/line-framing.ts';
 import { CODE_PARSE_ERROR } from './client-frame.ts';
 import { type ClientPort, ClientSession, type SessionParts } from './client-session.ts';
@@ -63,8 +63,8 @@ class LineClient implements ClientPort {
 
   /** One write, so that nothing can come between a frame and its terminator. */
   #write(frame: string | Buffer, written?: (cause: Error | null | undefined) => void): void {
-    const line = typeof frame === 'string' ? `${frame}\n` : Buffer.concat([frame, LINE_FEED]);
-    this.#output.write(line, written);
+    const line = oneLine(frame);
+    this.#output.write(typeof line === 'string' ? `${line}\n` : Buffer.concat([line, LINE_FEED]), written);
   }
 }
 

@@ -131,7 +131,7 @@ export class ToolCalls {
       replays: origin.replays,
       signal: open.signal,
       delivery: 'told',
-      via: this.#line.via,
+      via: `${this.#line.via}:${open.key}`,
       ...(origin.run === undefined ? {} : { run: origin.run }),
       ...(call.meta === undefined ? {} : { meta: call.meta }),
       ...(problem === undefined ? {} : { schemaProblem: problem }),

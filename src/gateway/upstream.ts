@@ -109,8 +109,13 @@ export class GuardedServer implements Destination {
   }
 
   send(request: SendRequest): Promise<SendReport> {
-    const callers = request.via === undefined ? undefined : this.#attached.get(request.via);
-    return (callers?.isConnected() === true ? callers : this.#usable()).send(request);
+    const { via = '' } = request;
+    // The connection's name, and on it the call whose caller is there.
+    const end = via.indexOf(':');
+    const callers = this.#attached.get(via.slice(0, end));
+    if (callers?.isConnected() === true) return callers.send({ ...request, via: via.slice(end + 1) });
+    const { via: _, ...withoutCaller } = request;
+    return this.#usable().send(withoutCaller);
   }
 
   ask(request: AskRequest): Promise<AskReport> {

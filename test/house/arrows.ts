@@ -49,6 +49,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
       'destination/port.ts',
       { to: 'destination/mcp/frame.ts', because: 'client and server speak the same wire, read in one place' },
       { to: 'destination/mcp/line-framing.ts', because: 'the same wire' },
+      { to: 'destination/mcp/request-key.ts', because: 'the same wire' },
       {
         to: 'destination/mcp/upstream.ts',
         as: 'types',

@@ -14,7 +14,7 @@ import { type McpFrame, readAnswer, readMcpFrame } from './frame.ts';
 import type { UnreadableLine } from './line-framing.ts';
 import { type Handshake, type Link, newLink, phaseSettled, retire, settlePhase } from './link.ts';
 import { type CallEnd, OwnCalls } from './own-calls.ts';
-import { callParams, cancelLine, clientlessAnswerLine, INITIALIZED_LINE, requestLine } from './own-lines.ts';
+import { callParams, cancelLine, clientlessAnswer, INITIALIZED_LINE, requestLine } from './own-lines.ts';
 import { type ChildExit, StdioChild, type StdioCommand } from './stdio-child.ts';
 import type { ForwardReport, McpUpstream } from './upstream.ts';
 
@@ -335,8 +335,8 @@ export class StdioUpstream implements McpUpstream {
       this.onFrame(frame);
       return;
     }
-    const answer = clientlessAnswerLine(frame);
-    if (answer !== undefined && link.child.isOpen) link.child.write(answer);
+    const answer = clientlessAnswer(frame);
+    if (answer !== undefined && link.child.isOpen) link.child.write(`${answer}\n`);
   }
 
   /** The id when it is one of ours; servers may write it with escapes. */

@@ -16,6 +16,13 @@ export interface UpstreamEnd {
   readonly detail: string;
 }
 
+export interface RequestOptions {
+  /** Ends the wait, and cancels the request at the server. */
+  readonly signal?: AbortSignal | undefined;
+  /** For whom it is asked: what the server says on the request's own stream is told with this name. */
+  readonly about?: string | undefined;
+}
+
 export interface McpUpstream extends Destination {
   /** The client's handshake, once the server has answered it, or else our own. */
   readonly handshake: Handshake | undefined;
@@ -24,6 +31,8 @@ export interface McpUpstream extends Destination {
    * stream it came, where the transport tells. Without a listener the server's requests are refused.
    */
   onFrame?: (frame: McpFrame, about?: string) => void;
+  /** A request of the client, by its key, that will not be answered, although the connection goes on. */
+  onUnanswered?: (key: string, detail: string) => void;
   /** The connection has ended by itself: what the client asked will not be answered. Not called after `close`. */
   onExit?(end: UpstreamEnd): void;
   /** What is no frame and was dropped, with the number of such so far: report the first, not each. */
@@ -33,7 +42,7 @@ export interface McpUpstream extends Destination {
   /** Resolves when the server has taken what was forwarded, or is gone. */
   drained(): Promise<void>;
   /** One read-only request of our own, `tools/list` for one. A time-out cancels it at the server. */
-  request(method: string, params: string, timeoutMs: number): Promise<AskReport>;
+  request(method: string, params: string, timeoutMs: number, options?: RequestOptions): Promise<AskReport>;
   /** No new calls; closes once none of ours waits on it: a client that leaves ends the wait, not the work (D10). */
   retire(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 // One server behind one path of the HTTP door: which generation a request is of, and who answers it.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { readMcpFrame } from '../../destination/mcp/frame.ts';
+import { oneLine, readMcpFrame } from '../../destination/mcp/frame.ts';
 import { LegacySessions, type SessionsParts } from './legacy-sessions.ts';
 import { readBody } from './read-body.ts';
 import { sendRefusal } from './refusals.ts';
@@ -56,7 +56,7 @@ export class McpEndpoint {
       return;
     }
     if (body.read === 'cut') return;
-    await this.#sessions.post(request, response, readMcpFrame(body.bytes), requester);
+    await this.#sessions.post(request, response, readMcpFrame(oneLine(body.bytes)), requester);
   }
 }
 
