@@ -8,7 +8,7 @@ import type { Reached } from './core/stopping-points.ts';
 import { openHttpUpstream } from './destination/mcp/http-upstream.ts';
 import type { StdioCommand } from './destination/mcp/stdio-child.ts';
 import { openStdioUpstream } from './destination/mcp/stdio-upstream.ts';
-import type { McpUpstream } from './destination/mcp/upstream.ts';
+import type { McpUpstream, OwnHandshake } from './destination/mcp/upstream.ts';
 import type { Destination } from './destination/port.ts';
 import type { EngineContext, FactsSource, LedgerSettings } from './engine/context.ts';
 import { type Environment, systemEnvironment } from './engine/environment.ts';
@@ -382,16 +382,21 @@ export async function composeHttpGateway(parts: HttpGatewayParts): Promise<Runni
   const { report, reached, where } = parts;
   const served = parts.servers.map((one) => {
     const openUpstream = (): McpUpstream => openUpstreamOf(one.destination, one.reach, parts.version);
+    const openShared = (capabilities: string): McpUpstream =>
+      openUpstreamOf(one.destination, one.reach, parts.version, {
+        prefers: 'modern',
+        clientCapabilities: capabilities,
+      });
     const server = new GuardedServer({ own: openUpstream(), isGreetedByClient: false });
-    return { ...one, ...guardServer({ ...one, report }, server), openUpstream };
+    return { ...one, ...guardServer({ ...one, report }, server), openUpstream, openShared };
   });
   const ledger = await composeGuardingLedger(parts, served);
   const endpoints = new Map<string, McpEndpoint>();
   const paths = new Map<string, string>();
-  for (const { name, server, facts, openUpstream, run } of served) {
+  for (const { name, server, facts, openUpstream, openShared, run } of served) {
     const schemas = new SchemaChecks(report);
     const common = { ledger, server, facts, run, where, report, reached, schemas };
-    const endpoint = new McpEndpoint({ ...common, openUpstream });
+    const endpoint = new McpEndpoint({ ...common, openUpstream, openShared });
     const path = `/mcp/${name}`;
     paths.set(name, path);
     endpoints.set(path, endpoint);
@@ -435,10 +440,15 @@ function reachOf(parts: Reach): Reach {
   return { command, args, env, cwd };
 }
 
-function openUpstreamOf(name: string, reach: Reach, clientVersion: string): McpUpstream {
+function openUpstreamOf(
+  name: string,
+  reach: Reach,
+  clientVersion: string,
+  own: OwnHandshake = {},
+): McpUpstream {
   return 'url' in reach
-    ? openHttpUpstream({ name, ...reach, clientVersion })
-    : openStdioUpstream({ name, ...reach, clientVersion, killGraceMs: KILL_GRACE_MS });
+    ? openHttpUpstream({ name, ...reach, clientVersion, ...own })
+    : openStdioUpstream({ name, ...reach, clientVersion, killGraceMs: KILL_GRACE_MS, ...own });
 }
 
 async function canRead(ledger: Ledger): Promise<boolean> {

@@ -24,6 +24,13 @@ export interface SendRequest {
    * and report `left: 'no'` with `proof: 'refused_by_sender'`.
    */
   readonly mayLeave: () => boolean;
+  /**
+   * Records that an answer to a question of the destination is about to leave, as leg `leg` (from 2) of this attempt
+   * (D8). False: the attempt is no longer ours, or that leg was recorded before: nothing of it may leave.
+   */
+  readonly recordLeg?: (leg: number) => Promise<boolean>;
+  /** Members beside name and arguments for a leg after the first (MCP `inputResponses`), as JSON texts by name. */
+  readonly more?: Readonly<Record<string, string>>;
 }
 
 /** A complete reply. `body` is the raw JSON text of the result (MCP: of the `result` or `error` member). */

@@ -1,5 +1,6 @@
 // The ledger's commands: propose a write and be answered truthfully, decide a review, wait for an operation.
 
+import { hkdfSync } from 'node:crypto';
 import type { ToolClass } from '../core/contract.ts';
 import type { RefusalCode } from '../core/decide.ts';
 import { isFoundByLookUp } from '../core/known-facts.ts';
@@ -454,6 +455,15 @@ export class Ledger {
       .catch((cause: unknown) => this.#context.report(`A write could not be carried on: ${describe(cause)}`))
       .finally(() => this.#underWay.delete(tracked));
     this.#underWay.add(tracked);
+  }
+
+  /**
+   * A key for one purpose, from the secret beside the store: every process of this data directory has the same.
+   * @throws {StoreFault} while that secret cannot be read
+   */
+  keyFor(purpose: string): Uint8Array {
+    const key = hkdfSync('sha256', this.#context.secret, new Uint8Array(), `counterfoil ${purpose}`, 32);
+    return new Uint8Array(key);
   }
 
   /** A fresh identity for a worker of this ledger. */

@@ -216,6 +216,7 @@ export class Sender {
       mayLeave: () =>
         !this.#closing &&
         context.environment.monotonic() - started.notedAt <= context.settings.bounds.sendByMs,
+      recordLeg: (leg) => this.#recordLeg(operation.id, started.attempt, leg),
       ...(started.meta === undefined ? {} : { meta: started.meta }),
       ...(started.via === undefined ? {} : { via: started.via }),
     });
@@ -225,6 +226,18 @@ export class Sender {
     const recorded = await this.#recordReport(started, report);
     this.#handedOver.delete(started.attempt);
     return recorded;
+  }
+
+  /** A leg that cannot be recorded does not leave. */
+  async #recordLeg(id: string, attempt: string, leg: number): Promise<boolean> {
+    if (this.#closing) return false;
+    try {
+      const command = { type: 'record_leg', attempt, leg } as const;
+      return (await takeStep(this.#context, { id, command: () => command })).stored;
+    } catch (cause) {
+      this.#context.report(`A leg of ${id} was not recorded, and did not leave: ${describe(cause)}`);
+      return false;
+    }
   }
 
   async #recordReport(started: StartedAttempt, report: SendReport): Promise<OperationRecord | undefined> {

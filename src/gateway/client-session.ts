@@ -2,23 +2,15 @@
 // everything else pass byte for byte, writes become operations, and the client is told the truth about them.
 
 import { memberText } from '../core/json-frame.ts';
+import type { Question } from '../destination/mcp/asking.ts';
 import type { McpFrame } from '../destination/mcp/frame.ts';
 import type { McpUpstream } from '../destination/mcp/upstream.ts';
 import { errorFrame, resultFrame } from './answer-frame.ts';
 import { type Refusal, readClientMessage, unusableId, usedId } from './client-frame.ts';
+import type { ClientPort } from './client-port.ts';
+import { ClientQuestions } from './client-questions.ts';
 import { OpenRequests, type Passed, requestKey } from './open-requests.ts';
 import { type CallParts, type OpenCall, ToolCalls } from './tool-calls.ts';
-
-/** The way to one client. What is sent when it is gone is dropped. */
-export interface ClientPort {
-  /**
-   * Answers the request under `key`; under none, what could not be read.
-   * @param written told whether the operating system has taken it
-   */
-  answer(key: string | undefined, frame: string | Buffer, written?: (isWritten: boolean) => void): void;
-  /** Passes on a message of the server's own; `about`: the request on whose stream it came, where that is known. */
-  pass(frame: McpFrame, about: string | undefined): void;
-}
 
 export interface SessionParts extends CallParts {
   readonly upstream: McpUpstream;
@@ -45,12 +37,16 @@ export class ClientSession {
   /** Aborted once the client has closed its end. */
   readonly #ended = new AbortController();
   readonly #via: string;
+  readonly #questions: ClientQuestions;
   #earlyInitialized: McpFrame | undefined;
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
     const { client, upstream } = parts;
-    this.#via = parts.server.attach(upstream);
+    const ask = (call: string, questions: readonly Question[]) => this.#questions.ask(call, questions);
+    this.#via = parts.server.attach(upstream, ask);
+    this.#questions = new ClientQuestions(client);
+    upstream.onAsk = ask;
     this.#toolCalls = new ToolCalls(parts, {
       pass: ({ frame, id, key }) => this.#passRequest(frame, id, key, 'plain'),
       answer: ({ key }, frame, written) => client.answer(key, frame, written),
@@ -83,6 +79,7 @@ export class ClientSession {
   async end(): Promise<void> {
     await this.#queue;
     this.#ended.abort();
+    this.#questions.close();
     await Promise.allSettled([...this.#calls]);
     this.#parts.server.detach(this.#via);
   }
@@ -102,7 +99,7 @@ export class ClientSession {
       return;
     }
     if (message.kind === 'response') {
-      await this.#pass(frame);
+      await this.#response(frame);
       return;
     }
     const { method } = message;
@@ -118,6 +115,21 @@ export class ClientSession {
     if (this.#open.isOwedByGateway(key)) this.refuse(usedId(id));
     else if (key === undefined) await this.#pass(frame);
     else await this.#passRequest(frame, id, key, PASSED.get(method) ?? 'plain');
+  }
+
+  /** The client's answer to a question: of ours, or of the server's, to whom it passes. */
+  async #response(frame: McpFrame): Promise<void> {
+    if (this.#questions.answer(frame)) return;
+    // Of several writes that are out nobody can tell which one was asked about: each of them has it on record.
+    for (const via of this.#parts.server.outOn(this.#via)) {
+      if (!(await this.#parts.server.mayAnswer(via))) {
+        this.#parts.report(
+          'An answer of the client to the server was not passed on: it could not be recorded.',
+        );
+        return;
+      }
+    }
+    await this.#pass(frame);
   }
 
   async #notification(frame: McpFrame, method: string): Promise<void> {

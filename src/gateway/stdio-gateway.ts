@@ -4,7 +4,8 @@ import type { Readable, Writable } from 'node:stream';
 import { type McpFrame, oneLine, readMcpFrame } from '../destination/mcp/frame.ts';
 import { LineFraming } from '../destination/mcp/line-framing.ts';
 import { CODE_PARSE_ERROR } from './client-frame.ts';
-import { type ClientPort, ClientSession, type SessionParts } from './client-session.ts';
+import type { ClientPort } from './client-port.ts';
+import { ClientSession, type SessionParts } from './client-session.ts';
 
 export interface StdioGatewayParts extends Omit<SessionParts, 'client'> {
   readonly input: Readable;

@@ -50,6 +50,15 @@ export const ROOMS: { readonly [room: string]: Room } = {
       { to: 'destination/mcp/frame.ts', because: 'client and server speak the same wire, read in one place' },
       { to: 'destination/mcp/line-framing.ts', because: 'the same wire' },
       { to: 'destination/mcp/request-key.ts', because: 'the same wire' },
+      { to: 'destination/mcp/asking.ts', because: 'the same wire: what a server asks back' },
+      {
+        to: 'destination/mcp/json-edit.ts',
+        because: 'the same wire: what one generation has and the other not',
+      },
+      {
+        to: 'destination/mcp/mcp-headers.ts',
+        because: 'the same wire: headers are written there and checked here',
+      },
       {
         to: 'destination/mcp/upstream.ts',
         as: 'types',

@@ -14,7 +14,6 @@ import type { AskReport, AskRequest, ConnectReport, LateReply, SendReport, SendR
 import { capReply, REPLY_MAX_BYTES } from '../reply-cap.ts';
 import { type McpFrame, readAnswer, readMcpFrame } from './frame.ts';
 import { type Exchange, type ExchangeEnd, type ExchangeRequest, startExchange } from './http-exchange.ts';
-import { withMember, withMembers } from './json-edit.ts';
 import { FRAME_MAX_BYTES } from './line-framing.ts';
 import type { Handshake } from './link.ts';
 import {
@@ -27,32 +26,27 @@ import {
   paramHeadersOf,
 } from './mcp-headers.ts';
 import { type CallEnd, OwnCalls } from './own-calls.ts';
+import { handshakeOrder, isAgreement, metaAfter, ownParams, paramsAfter } from './own-handshake.ts';
 import { callParams, cancelParams, clientlessAnswer, requestText } from './own-lines.ts';
 import { requestKey } from './request-key.ts';
-import type { ForwardReport, McpUpstream, RequestOptions, UpstreamEnd } from './upstream.ts';
+import type { ForwardReport, McpUpstream, OwnHandshake, RequestOptions, UpstreamEnd } from './upstream.ts';
 
-export interface HttpUpstreamOptions {
+export interface HttpUpstreamOptions extends OwnHandshake {
   /** The destination's stable configured name. */
   readonly name: string;
   readonly url: string;
   /** Sent with each request, a credential for one. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Which handshake is tried first when it is ours. Default `legacy`. */
-  readonly prefers?: 'legacy' | 'modern';
-  /** What we say that our client can do, as JSON text, where the handshake is ours. */
-  readonly clientCapabilities?: string;
   /** How long one `connect` may take. Default 30 s. */
   readonly startTimeoutMs?: number;
   readonly replyMaxBytes?: number;
   readonly messageMaxBytes?: number;
-  readonly clientVersion?: string;
 }
 
 export function openHttpUpstream(options: HttpUpstreamOptions): HttpUpstream {
   return new HttpUpstream(options);
 }
 
-const LEGACY_VERSION = '2025-11-25';
 const START_TIMEOUT_MS = 30_000;
 /** What a server may take to agree to the end of a session; nothing depends on it. */
 const GOODBYE_MS = 1_000;
@@ -218,8 +212,8 @@ export class HttpUpstream implements McpUpstream {
     if (request.signal?.aborted) return refused('the wait was aborted before anything was sent');
     await this.#gate;
     const id = this.#nextId();
-    const meta = this.#isModern ? this.#envelope(request.meta) : request.meta;
-    const params = callParams(request.tool, request.payload, meta);
+    const meta = metaAfter(this.#handshake, request.meta);
+    const params = callParams(request.tool, request.payload, meta, request.more);
     const { operation, attempt, replyTimeoutMs: timeoutMs, signal } = request;
     return new Promise((resolve) => {
       let hasLeft = false;
@@ -267,12 +261,11 @@ export class HttpUpstream implements McpUpstream {
     method: string,
     params: string,
     timeoutMs: number,
-    { signal, about }: RequestOptions = {},
+    { signal, about, asked }: RequestOptions = {},
   ): Promise<AskReport> {
     const id = this.#nextId();
-    const whole = this.#isModern
-      ? withMember(params, '_meta', this.#envelope(memberText(params, '_meta')))
-      : params;
+    asked?.(id);
+    const whole = paramsAfter(this.#handshake, params);
     let started: Exchange | undefined;
     const report = new Promise<AskReport>((resolve) => {
       const onEnd = (end: CallEnd) => {
@@ -354,12 +347,7 @@ export class HttpUpstream implements McpUpstream {
   async #connect(): Promise<ConnectReport> {
     const deadlineMs = performance.now() + (this.#options.startTimeoutMs ?? START_TIMEOUT_MS);
     const known = this.#handshake?.method;
-    const order =
-      known !== undefined
-        ? [known]
-        : this.#options.prefers === 'modern'
-          ? (['server/discover', 'initialize'] as const)
-          : (['initialize', 'server/discover'] as const);
+    const order = known === undefined ? handshakeOrder(this.#options.prefers) : [known];
     let detail = '';
     for (const method of order) {
       const leftMs = deadlineMs - performance.now();
@@ -377,7 +365,7 @@ export class HttpUpstream implements McpUpstream {
   #isUnreachable = false;
 
   async #shakeHands(method: Handshake['method'], timeoutMs: number): Promise<string | undefined> {
-    const params = this.#handshake?.params ?? this.#ownParams(method);
+    const params = this.#handshake?.params ?? ownParams(method, this.#options);
     const before = this.#handshake;
     // The generation decides how a request is made.
     this.#handshake = { method, params, result: before?.result ?? '{}' };
@@ -386,7 +374,7 @@ export class HttpUpstream implements McpUpstream {
     this.#isUnreachable = false;
     const report = await this.#request(method, params, timeoutMs);
     const isAgreed =
-      report.answered && report.reply.kind !== 'protocol_error' && isUsable(method, report.reply.body);
+      report.answered && report.reply.kind !== 'protocol_error' && isAgreement(method, report.reply.body);
     if (!isAgreed) {
       this.#handshake = before;
       this.#phase = 'fresh';
@@ -413,23 +401,6 @@ export class HttpUpstream implements McpUpstream {
       this.#version = version === undefined ? undefined : String(JSON.parse(version));
     }
     this.#phase = 'agreed';
-  }
-
-  #ownParams(method: Handshake['method']): string {
-    if (method === 'server/discover') return JSON.stringify({});
-    const clientInfo = { name: 'counterfoil', version: this.#options.clientVersion ?? '0' };
-    const capabilities = JSON.parse(this.#options.clientCapabilities ?? '{}') as JsonValue;
-    return JSON.stringify({ protocolVersion: LEGACY_VERSION, capabilities, clientInfo });
-  }
-
-  /** What each request of the session-less generation carries; what is given stays as it is. */
-  #envelope(meta: string | undefined): string {
-    const clientInfo = { name: 'counterfoil', version: this.#options.clientVersion ?? '0' };
-    return withMembers(meta ?? '{}', {
-      [META.protocolVersion]: JSON.stringify(MODERN_VERSION),
-      [META.clientInfo]: JSON.stringify(clientInfo),
-      [META.clientCapabilities]: this.#options.clientCapabilities ?? '{}',
-    });
   }
 
   /** The server is not there, or knows the session no more: whoever comes next begins anew. */
@@ -657,13 +628,6 @@ function idOf({ head, text }: McpFrame): string | undefined {
 function decodedId(frame: McpFrame): string | undefined {
   const key = requestKey(idOf(frame));
   return key?.startsWith('"') === true ? String(JSON.parse(key)) : undefined;
-}
-
-/** Whether an answer to a handshake agrees to its generation. */
-function isUsable(method: Handshake['method'], result: string): boolean {
-  if (method === 'initialize') return memberText(result, 'protocolVersion') !== undefined;
-  const versions: unknown = JSON.parse(memberText(result, 'supportedVersions') ?? 'null');
-  return Array.isArray(versions) && versions.includes(MODERN_VERSION);
 }
 
 function detailOf(end: ExchangeEnd): string {

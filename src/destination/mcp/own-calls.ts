@@ -9,6 +9,7 @@ export type CallEnd =
   | { readonly ended: 'cut' | 'timeout' | 'unreadable' | 'aborted'; readonly detail: string };
 
 export interface OwnCall {
+  /** `Infinity`: for as long as it takes. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   /** Set for a write: an answer that comes after the wait has ended is still evidence about this attempt. */
@@ -25,7 +26,7 @@ const LATE_MAX = 4096;
 
 interface Waiting {
   readonly call: OwnCall;
-  readonly timer: NodeJS.Timeout;
+  readonly timer: NodeJS.Timeout | undefined;
   readonly unwatch: (() => void) | undefined;
 }
 
@@ -42,9 +43,11 @@ export class OwnCalls {
   /** Starts the wait. Called in the turn in which the request was written, so that no answer can precede it. */
   open(id: string, call: OwnCall): void {
     const onAbort = () => this.end(id, { ended: 'aborted', detail: 'the wait was aborted' });
-    const timer = setTimeout(() => {
-      this.end(id, { ended: 'timeout', detail: `no answer within ${call.timeoutMs} ms` });
-    }, call.timeoutMs);
+    const timer = Number.isFinite(call.timeoutMs)
+      ? setTimeout(() => {
+          this.end(id, { ended: 'timeout', detail: `no answer within ${call.timeoutMs} ms` });
+        }, call.timeoutMs)
+      : undefined;
     const unwatch = call.signal && watchAbort(call.signal, onAbort);
     this.#waiting.set(id, { call, timer, unwatch });
   }

@@ -13,9 +13,15 @@ export function requestLine(id: string, method: string, params: string): string 
   return params.includes('\n') ? undefined : `${requestText(id, method, params)}\n`;
 }
 
-export function callParams(tool: string, payload: string, meta: string | undefined): string {
+export function callParams(
+  tool: string,
+  payload: string,
+  meta: string | undefined,
+  more: Readonly<Record<string, string>> = {},
+): string {
   const metaMember = meta === undefined ? '' : `,"_meta":${meta}`;
-  return `{"name":${JSON.stringify(tool)},"arguments":${payload}${metaMember}}`;
+  const others = Object.entries(more).map(([name, value]) => `,${JSON.stringify(name)}:${value}`);
+  return `{"name":${JSON.stringify(tool)},"arguments":${payload}${metaMember}${others.join('')}}`;
 }
 
 export function cancelParams(id: string): string {

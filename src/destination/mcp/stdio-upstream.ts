@@ -6,7 +6,6 @@
 
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { memberText } from '../../core/json-frame.ts';
 import { watchAbort } from '../abort-watch.ts';
 import type { AskReport, AskRequest, ConnectReport, LateReply, SendReport, SendRequest } from '../port.ts';
 import { capReply, REPLY_MAX_BYTES } from '../reply-cap.ts';
@@ -14,11 +13,12 @@ import { type McpFrame, readAnswer, readMcpFrame } from './frame.ts';
 import type { UnreadableLine } from './line-framing.ts';
 import { type Handshake, type Link, newLink, phaseSettled, retire, settlePhase } from './link.ts';
 import { type CallEnd, OwnCalls } from './own-calls.ts';
+import { handshakeOrder, isAgreement, metaAfter, ownParams, paramsAfter } from './own-handshake.ts';
 import { callParams, cancelLine, clientlessAnswer, INITIALIZED_LINE, requestLine } from './own-lines.ts';
 import { type ChildExit, StdioChild, type StdioCommand } from './stdio-child.ts';
-import type { ForwardReport, McpUpstream } from './upstream.ts';
+import type { ForwardReport, McpUpstream, OwnHandshake, RequestOptions } from './upstream.ts';
 
-export interface StdioUpstreamOptions extends StdioCommand {
+export interface StdioUpstreamOptions extends StdioCommand, OwnHandshake {
   /** The destination's stable configured name. */
   readonly name: string;
   /** How long one `connect` may take, start and handshake together. Default 30 s. */
@@ -29,17 +29,16 @@ export interface StdioUpstreamOptions extends StdioCommand {
   readonly frameMaxBytes?: number;
   /** How long the child has to end after its input was closed, and again after SIGTERM. Default 2 s. */
   readonly killGraceMs?: number;
-  /** Our own version, told to the server when the handshake is ours. */
-  readonly clientVersion?: string;
 }
 
 export function openStdioUpstream(options: StdioUpstreamOptions): StdioUpstream {
   return new StdioUpstream(options);
 }
 
-const PROTOCOL_VERSION = '2025-11-25';
 const START_TIMEOUT_MS = 30_000;
 const KILL_GRACE_MS = 2_000;
+/** A server of the session generation may not answer what it does not know. */
+const PROBE_MS = 3_000;
 const LINE_FEED = Buffer.from('\n');
 
 /** Why nothing can be handed over now, in the words of a `SendReport`. */
@@ -139,7 +138,12 @@ export class StdioUpstream implements McpUpstream {
 
   async send(request: SendRequest): Promise<SendReport> {
     const id = this.#nextId();
-    const params = callParams(request.tool, request.payload, request.meta ?? this.#envelope());
+    const params = callParams(
+      request.tool,
+      request.payload,
+      metaAfter(this.#handshake, request.meta),
+      request.more,
+    );
     const line = requestLine(id, 'tools/call', params);
     if (line === undefined)
       return refused('its payload or meta holds a line feed, which would end the frame');
@@ -166,16 +170,24 @@ export class StdioUpstream implements McpUpstream {
   }
 
   async ask(request: AskRequest): Promise<AskReport> {
-    const params = callParams(request.tool, request.payload, this.#envelope());
-    return this.request('tools/call', params, request.timeoutMs);
+    return this.request(
+      'tools/call',
+      callParams(request.tool, request.payload, undefined),
+      request.timeoutMs,
+    );
   }
 
   /** One read-only request of our own, `tools/list` for one. A time-out cancels it at the server. */
-  async request(method: string, params: string, timeoutMs: number): Promise<AskReport> {
+  async request(
+    method: string,
+    params: string,
+    timeoutMs: number,
+    options: RequestOptions = {},
+  ): Promise<AskReport> {
     const link = this.#link;
     if (link === undefined || !this.isConnected())
       return { answered: false, detail: this.#whyNotConnected().detail };
-    return this.#request(link, method, params, timeoutMs);
+    return this.#request(link, method, paramsAfter(this.#handshake, params), timeoutMs, options);
   }
 
   async close(): Promise<void> {
@@ -243,36 +255,46 @@ export class StdioUpstream implements McpUpstream {
       await link.child.terminate();
       return this.#lastEnd.detail;
     }
-    const method = this.#handshake?.method ?? 'initialize';
-    const params = this.#handshake?.params ?? this.#ownParams();
+    const known = this.#handshake?.method;
+    const order = known === undefined ? handshakeOrder(this.#options.prefers) : [known];
     link.phase = 'own_handshake';
-    const report = await this.#request(link, method, params, timeoutMs);
-    if (link.retired) return this.#lastEnd.detail;
-    if (link.phase !== 'own_handshake') {
-      await link.child.terminate();
-      return this.#lastEnd.detail;
+    let why = '';
+    for (const method of order) {
+      const params = this.#handshake?.params ?? ownParams(method, this.#options);
+      const isProbe = method === 'server/discover' && method !== order.at(-1);
+      const report = await this.#request(
+        link,
+        method,
+        params,
+        isProbe ? Math.min(timeoutMs, PROBE_MS) : timeoutMs,
+      );
+      if (link.retired) return this.#lastEnd.detail;
+      if (link.phase !== 'own_handshake') {
+        await link.child.terminate();
+        return this.#lastEnd.detail;
+      }
+      if (
+        report.answered &&
+        report.reply.kind !== 'protocol_error' &&
+        isAgreement(method, report.reply.body)
+      ) {
+        if (method === 'initialize') link.child.write(INITIALIZED_LINE);
+        this.#handshake ??= { method, params, result: report.reply.body };
+        settlePhase(link, 'connected');
+        return undefined;
+      }
+      why = report.answered ? `answered with ${report.reply.body.slice(0, 500)}` : report.detail;
+      if (!report.answered && !isProbe) break;
     }
-    if (!report.answered || report.reply.kind === 'protocol_error') {
-      const why = report.answered ? `answered with ${report.reply.body.slice(0, 500)}` : report.detail;
-      await link.child.terminate();
-      this.#lastEnd = { proof: 'not_connected', detail: `the MCP server's handshake failed: ${why}` };
-      return this.#lastEnd.detail;
-    }
-    if (method === 'initialize') link.child.write(INITIALIZED_LINE);
-    this.#handshake ??= { method, params, result: report.reply.body };
-    settlePhase(link, 'connected');
-    return undefined;
+    await link.child.terminate();
+    this.#lastEnd = { proof: 'not_connected', detail: `the MCP server's handshake failed: ${why}` };
+    return this.#lastEnd.detail;
   }
 
   #whyNotConnected(): Obstacle {
     const isShakingHands = this.#link?.phase === 'own_handshake' || this.#link?.phase === 'client_handshake';
     if (!isShakingHands || this.#isClosed) return this.#lastEnd;
     return { proof: 'not_connected', detail: "the MCP server's handshake is not complete" };
-  }
-
-  #ownParams(): string {
-    const clientInfo = { name: 'counterfoil', version: this.#options.clientVersion ?? '0' };
-    return JSON.stringify({ protocolVersion: PROTOCOL_VERSION, capabilities: {}, clientInfo });
   }
 
   /**
@@ -399,14 +421,15 @@ export class StdioUpstream implements McpUpstream {
     return `${this.#idPrefix}${this.#idCount}`;
   }
 
-  /** What each request of the session-less generation carries, taken from the client's own handshake. */
-  #envelope(): string | undefined {
-    if (this.#handshake?.method !== 'server/discover') return undefined;
-    return memberText(this.#handshake.params, '_meta');
-  }
-
-  #request(link: Link, method: string, params: string, timeoutMs: number): Promise<AskReport> {
+  #request(
+    link: Link,
+    method: string,
+    params: string,
+    timeoutMs: number,
+    { signal, about, asked }: RequestOptions = {},
+  ): Promise<AskReport> {
     const id = this.#nextId();
+    asked?.(id);
     const line = requestLine(id, method, params);
     if (line === undefined) {
       return Promise.resolve({
@@ -418,16 +441,22 @@ export class StdioUpstream implements McpUpstream {
     return new Promise((resolve) => {
       const onEnd = (end: CallEnd) => {
         if (end.ended === 'reply') {
-          resolve({ answered: true, reply: capReply(end.reply, this.#replyMaxBytes) });
+          // What passes to a client is not cut.
+          const reply = about === undefined ? capReply(end.reply, this.#replyMaxBytes) : end.reply;
+          resolve({ answered: true, reply });
           return;
         }
         // Only reads are cancelled: a write that has left is never called back.
-        if (end.ended === 'timeout' && method !== 'initialize' && link.child.isOpen) {
+        if (
+          (end.ended === 'timeout' || end.ended === 'aborted') &&
+          method !== 'initialize' &&
+          link.child.isOpen
+        ) {
           link.child.write(cancelLine(id));
         }
         resolve({ answered: false, detail: end.detail });
       };
-      link.calls.open(id, { timeoutMs, onEnd });
+      link.calls.open(id, { timeoutMs, signal, onEnd });
     });
   }
 

@@ -2,6 +2,7 @@
 // as bytes, and our own calls go beside them.
 
 import type { AskReport, Destination } from '../port.ts';
+import type { Answers, Question } from './asking.ts';
 import type { McpFrame } from './frame.ts';
 import type { Handshake } from './link.ts';
 
@@ -21,10 +22,22 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** For whom it is asked: what the server says on the request's own stream is told with this name. */
   readonly about?: string | undefined;
+  /** Told the id under which it is asked, before it is. */
+  readonly asked?: ((id: string) => void) | undefined;
+}
+
+/** How a connection is opened where no client's handshake passes through it. */
+export interface OwnHandshake {
+  /** Which generation is tried first. Default `legacy`. */
+  readonly prefers?: 'legacy' | 'modern';
+  /** What we say that our client can do, as JSON text. Default nothing. */
+  readonly clientCapabilities?: string;
+  /** Our own version, told to the server. */
+  readonly clientVersion?: string;
 }
 
 export interface McpUpstream extends Destination {
-  /** The client's handshake, once the server has answered it, or else our own. */
+  /** The client's handshake, once the server has answered it, or else our own. Its method tells the generation. */
   readonly handshake: Handshake | undefined;
   /**
    * Every frame of the server that is not for us, unchanged; `about`: the client's request, by its key, on whose own
@@ -33,6 +46,8 @@ export interface McpUpstream extends Destination {
   onFrame?: (frame: McpFrame, about?: string) => void;
   /** A request of the client, by its key, that will not be answered, although the connection goes on. */
   onUnanswered?: (key: string, detail: string) => void;
+  /** Asks the client, in the middle of its request `about`, what the server has asked; only where a bridge needs it. */
+  onAsk?: (about: string, questions: readonly Question[]) => Promise<Answers>;
   /** The connection has ended by itself: what the client asked will not be answered. Not called after `close`. */
   onExit?(end: UpstreamEnd): void;
   /** What is no frame and was dropped, with the number of such so far: report the first, not each. */

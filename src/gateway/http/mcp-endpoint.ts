@@ -3,11 +3,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { oneLine, readMcpFrame } from '../../destination/mcp/frame.ts';
 import { LegacySessions, type SessionsParts } from './legacy-sessions.ts';
+import { isModern } from './modern-request.ts';
+import { type ModernParts, ModernRequests } from './modern-requests.ts';
 import { readBody } from './read-body.ts';
 import { sendRefusal } from './refusals.ts';
 import { mediaProblem, refused } from './request-guard.ts';
 
-export interface EndpointParts extends SessionsParts {
+export interface EndpointParts extends SessionsParts, ModernParts {
   readonly bodyMaxBytes?: number;
 }
 
@@ -16,10 +18,12 @@ const BODY_MAX_BYTES = 16 * 1024 * 1024;
 export class McpEndpoint {
   readonly #parts: EndpointParts;
   readonly #sessions: LegacySessions;
+  readonly #requests: ModernRequests;
 
   constructor(parts: EndpointParts) {
     this.#parts = parts;
     this.#sessions = new LegacySessions(parts);
+    this.#requests = new ModernRequests(parts);
   }
 
   async handle(request: IncomingMessage, response: ServerResponse, requester: string): Promise<void> {
@@ -39,7 +43,7 @@ export class McpEndpoint {
   }
 
   async close(): Promise<void> {
-    await this.#sessions.close();
+    await Promise.all([this.#sessions.close(), this.#requests.close()]);
   }
 
   async #post(request: IncomingMessage, response: ServerResponse, requester: string): Promise<void> {
@@ -56,7 +60,9 @@ export class McpEndpoint {
       return;
     }
     if (body.read === 'cut') return;
-    await this.#sessions.post(request, response, readMcpFrame(oneLine(body.bytes)), requester);
+    const frame = readMcpFrame(oneLine(body.bytes));
+    const generation = isModern(request, frame) ? this.#requests : this.#sessions;
+    await generation.post(request, response, frame, requester);
   }
 }
 
