@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Reached } from './core/stopping-points.ts';
 import { openHttpUpstream } from './destination/mcp/http-upstream.ts';
+import { type KnownGeneration, SessionView } from './destination/mcp/session-view.ts';
 import type { StdioCommand } from './destination/mcp/stdio-child.ts';
 import { openStdioUpstream } from './destination/mcp/stdio-upstream.ts';
 import type { McpUpstream, OwnHandshake } from './destination/mcp/upstream.ts';
@@ -381,13 +382,13 @@ export interface RunningHttpGateway {
 export async function composeHttpGateway(parts: HttpGatewayParts): Promise<RunningHttpGateway> {
   const { report, reached, where } = parts;
   const served = parts.servers.map((one) => {
-    const openUpstream = (): McpUpstream => openUpstreamOf(one.destination, one.reach, parts.version);
-    const openShared = (capabilities: string): McpUpstream =>
-      openUpstreamOf(one.destination, one.reach, parts.version, {
-        prefers: 'modern',
-        clientCapabilities: capabilities,
-      });
-    const server = new GuardedServer({ own: openUpstream(), isGreetedByClient: false });
+    const known: KnownGeneration = {};
+    const open = (own?: OwnHandshake): McpUpstream =>
+      openUpstreamOf(one.destination, one.reach, parts.version, own);
+    const openUpstream = (): McpUpstream => new SessionView({ upstream: open(), known });
+    const openShared = (clientCapabilities: string): McpUpstream =>
+      open({ prefers: 'modern', clientCapabilities });
+    const server = new GuardedServer({ own: open(), isGreetedByClient: false });
     return { ...one, ...guardServer({ ...one, report }, server), openUpstream, openShared };
   });
   const ledger = await composeGuardingLedger(parts, served);

@@ -155,6 +155,8 @@ export class Ledger {
       return this.#alreadyExists(draft, proposed.record, proposed.isOwn);
     const isFirst = proposed.answer === 'new';
     if (isFirst) this.#deliveries.forget(proposed.record.operation.id);
+    const { id } = proposed.record.operation;
+    const stopWaiting = isFirst ? this.#sender.waitsFor(id, call) : () => {};
     const isSending = isFirst && proposed.started !== undefined;
     if (isSending) this.#background(this.#sender.sendStarted(proposed.started));
     else if (proposed.record.operation.stage === 'ready') this.#worker.nudge(proposed.record.operation.id);
@@ -162,6 +164,7 @@ export class Ledger {
       call.waitMs ??
       (isFirst ? replyTimeoutMs(settings, draft.facts) + settings.callerWaitMs : settings.callerWaitMs);
     const record = await this.#outcome(proposed.record, { waitMs, signal: call.signal, isNewest: isSending });
+    stopWaiting();
     const isOwn = proposed.answer === 'new' || proposed.isOwn;
     // Somebody else's operation is not this caller's to take back.
     if (isOwn && call.signal?.aborted === true) await this.#callerLeft(record.operation);

@@ -29,6 +29,12 @@ export interface StartedAttempt {
   readonly via?: string;
 }
 
+/** What goes with a payload and is no part of it. */
+export interface Beside {
+  readonly meta?: string | undefined;
+  readonly via?: string | undefined;
+}
+
 /** A destination whose tools are not known is asked again after this. */
 const UNKNOWN_TOOLS_MS = 1_000;
 
@@ -40,6 +46,8 @@ export class Sender {
   readonly #handedOver = new Set<string>();
   /** One timer for an operation: a later call takes the place of an earlier one. */
   readonly #timers = new Map<string, () => void>();
+  /** What a caller that waits has given beside its arguments, by operation; it goes with it when it leaves. */
+  readonly #waiting = new Map<string, Beside>();
   readonly #recorder: Recorder;
   readonly #checks: Checks;
   #closing = false;
@@ -77,6 +85,12 @@ export class Sender {
   /** This process is about to record an attempt of the operation, and to send it. */
   carry(id: string): void {
     this.#carried.add(id);
+  }
+
+  /** Its caller waits; gives the function to be called when it does no more. */
+  waitsFor(id: string, beside: Beside): () => void {
+    this.#waiting.set(id, beside);
+    return () => this.#waiting.delete(id);
   }
 
   /** It was not recorded after all. */
@@ -188,7 +202,16 @@ export class Sender {
     this.onFreed(result.stored ? result.freed : []);
     if (!result.stored || result.record.operation.stage !== 'sending' || facts === undefined)
       return undefined;
-    return { record: result.record, attempt, payload: payload.text, facts, notedAt };
+    const { meta, via } = this.#waiting.get(record.operation.id) ?? {};
+    return {
+      record: result.record,
+      attempt,
+      payload: payload.text,
+      facts,
+      notedAt,
+      ...(meta === undefined ? {} : { meta }),
+      ...(via === undefined ? {} : { via }),
+    };
   }
 
   async #unsettledPredecessor(operation: Operation): Promise<string | undefined> {

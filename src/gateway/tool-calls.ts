@@ -160,7 +160,8 @@ export class ToolCalls {
     const { server } = this.#parts;
     const known = server.tools.get(tool);
     if (known !== undefined && server.isConnected()) return { tool: known };
-    if (known === undefined) server.tools.markStale();
+    // One that is being read, or is to be, is read anyway.
+    if (known === undefined && server.tools.isFresh) server.tools.markStale();
     // Where the server is away, what it listed before is what is known; the write waits for it then.
     const connection = await server.connect();
     return {

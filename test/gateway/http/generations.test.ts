@@ -175,7 +175,9 @@ const CLIENTS = [
 const PAIRS = CLIENTS.flatMap(([client, connect]) =>
   SERVERS.map(([server, file, mode]) => ({ client, connect, server, file, mode })),
 );
-const CONFIG = { tools: { make: { class: 'ordinary' }, make_asked: { class: 'ordinary' } } };
+const CONFIG = {
+  tools: { make: { class: 'ordinary', repeat: 'unique' }, make_asked: { class: 'ordinary' } },
+};
 
 describe.each(PAIRS)('a client of $client, a server of $server', ({ connect, file, mode }) => {
   async function setup(capabilities: object = CAPABILITIES) {
@@ -210,10 +212,12 @@ describe.each(PAIRS)('a client of $client, a server of $server', ({ connect, fil
 
   test('a write is recorded and sent, its structured content comes, and an equal one is not sent again', async () => {
     const { client, made, serving } = await setup();
-    const config = { title: 'x' };
-    const first = await client.call('make', config);
+    const first = await client.call('make', { title: 'x' });
     expect(textOf(first)).toBe('made x');
     expect(first.structuredContent).toEqual({ title: 'x' });
+    const again = await client.call('make', { title: 'x' });
+    expect(textOf(again)).toMatch(/^ALREADY_EXISTS — .*made x$/s);
+    expect(again.structuredContent).toEqual({ title: 'x' });
     expect(made()).toHaveLength(1);
     const [operation] = await operationsIn(serving.data);
     expect(operation).toMatchObject({ tool: 'make', stage: 'closed', effect: 'accepted' });
