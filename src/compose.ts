@@ -268,7 +268,10 @@ export interface RunningGateway {
 const KILL_GRACE_MS = 900;
 
 export async function composeStdioGateway(parts: StdioGatewayParts): Promise<RunningGateway> {
-  const upstream = openUpstreamOf(parts.destination, reachOf(parts), parts.version);
+  const upstream = new SessionView({
+    upstream: openUpstreamOf(parts.destination, reachOf(parts), parts.version),
+    known: {},
+  });
   const guarded = guardServer(parts, new GuardedServer({ own: upstream, isGreetedByClient: true }));
   const ledger = await composeGuardingLedger(parts, [guarded]);
   const { requester, run, where, input, output, report, reached } = parts;

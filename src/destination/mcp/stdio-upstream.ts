@@ -15,6 +15,7 @@ import { type Handshake, type Link, newLink, phaseSettled, retire, settlePhase }
 import { type CallEnd, OwnCalls } from './own-calls.ts';
 import { handshakeOrder, isAgreement, metaAfter, ownParams, paramsAfter } from './own-handshake.ts';
 import { callParams, cancelLine, clientlessAnswer, INITIALIZED_LINE, requestLine } from './own-lines.ts';
+import { requestKey } from './request-key.ts';
 import { type ChildExit, StdioChild, type StdioCommand } from './stdio-child.ts';
 import type { ForwardReport, McpUpstream, OwnHandshake, RequestOptions } from './upstream.ts';
 
@@ -52,6 +53,8 @@ export class StdioUpstream implements McpUpstream {
   onLateReply?: (late: LateReply) => void;
   /** Every frame of the server that is not for us, unchanged. Without a listener the server's requests are refused. */
   onFrame?: (frame: McpFrame) => void;
+  /** A request of the client whose answer came and cannot be read. */
+  onUnanswered?: (key: string, detail: string) => void;
   /** The child has ended by itself: what the client asked it will not be answered. Not called after `close`. */
   onExit?: (exit: ChildExit) => void;
   /**
@@ -382,8 +385,12 @@ export class StdioUpstream implements McpUpstream {
   #onChildUnreadable(link: Link, line: UnreadableLine): void {
     // Servers write the id before or behind the result; both ends of the line were kept.
     const text = `${line.start.toString('latin1')} ${line.end.toString('latin1')}`;
-    this.#endUnreadable(link, text, `the reply is ${line.bytes} bytes long, more than is read`);
+    const detail = `the reply is ${line.bytes} bytes long, more than is read`;
+    this.#endUnreadable(link, text, detail);
     this.#drop(line.start);
+    const id = ID_FIRST.exec(line.start.toString('utf8'))?.[1] ?? ID_LAST.exec(line.end.toString('utf8'))?.[1];
+    const key = requestKey(id);
+    if (key !== undefined && !link.retired) this.onUnanswered?.(key, detail);
   }
 
   /**
@@ -488,6 +495,10 @@ export class StdioUpstream implements McpUpstream {
     return { left: 'maybe', ended: 'reply', reply, detail: 'the MCP server answered' };
   }
 }
+
+/** Where the id of an answer stands that is too long to be read: before its result, or behind it. */
+const ID_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*,/;
+const ID_LAST = /"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*\}\s*$/;
 
 function refused(detail: string): SendReport {
   return { left: 'no', proof: 'refused_by_sender', detail };
