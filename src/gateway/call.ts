@@ -12,6 +12,8 @@ export interface ToolCall {
   readonly arguments:
     | { readonly ok: true; readonly value: JsonObject }
     | { readonly ok: false; readonly refusal: string };
+  /** Whether it asks to be run as a task of the server (2025-11-25, experimental). */
+  readonly isTask: boolean;
   /** The raw `_meta`, passed on as it is. */
   readonly meta: string | undefined;
   /** What its `_meta` says of where it comes from. Only a write needs it: a read passes whatever is there. */
@@ -60,6 +62,7 @@ export function readToolCall(params: string | undefined, defaultRun: string | un
     call: {
       tool: name.value,
       arguments: readArguments(memberText(params, 'arguments')),
+      isTask: members.values.has('task'),
       meta,
       origin: readOrigin(meta, defaultRun),
     },

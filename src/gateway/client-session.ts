@@ -1,14 +1,18 @@
 // One client of the gateway, whatever it speaks over, in front of its own connection to the server: reads and
 // everything else pass byte for byte, writes become operations, and the client is told the truth about them.
 
-import { memberText } from '../core/json-frame.ts';
+import { memberText, scanFrame } from '../core/json-frame.ts';
 import type { Question } from '../destination/mcp/asking.ts';
 import type { McpFrame } from '../destination/mcp/frame.ts';
+import { META } from '../destination/mcp/mcp-headers.ts';
 import type { McpUpstream } from '../destination/mcp/upstream.ts';
 import { errorFrame, resultFrame } from './answer-frame.ts';
 import { type Refusal, readClientMessage, unusableId, usedId } from './client-frame.ts';
 import type { ClientPort } from './client-port.ts';
 import { ClientQuestions } from './client-questions.ts';
+import type { Conversation, Waiter } from './conversation.ts';
+import { modernResult } from './dialect.ts';
+import { Legs } from './legs.ts';
 import { OpenRequests, type Passed, requestKey } from './open-requests.ts';
 import { type CallParts, type OpenCall, ToolCalls } from './tool-calls.ts';
 
@@ -20,6 +24,7 @@ export interface SessionParts extends CallParts {
 /** Our own error codes: outside the ranges that JSON-RPC and MCP keep for themselves. */
 const CODE_SERVER_AWAY = 7001;
 const CODE_SERVER_ENDED = 7002;
+const CODE_INVALID_PARAMS = -32602;
 
 /** Requests of whose answers the gateway takes note. */
 const PASSED: ReadonlyMap<string, Passed> = new Map([
@@ -38,18 +43,26 @@ export class ClientSession {
   readonly #ended = new AbortController();
   readonly #via: string;
   readonly #questions: ClientQuestions;
+  readonly #legs: Legs;
+  /** Calls of a stateless client that may be asked back, by their keys. */
+  readonly #conversations = new Map<string, Conversation>();
   #earlyInitialized: McpFrame | undefined;
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
     const { client, upstream } = parts;
-    const ask = (call: string, questions: readonly Question[]) => this.#questions.ask(call, questions);
+    const ask = (call: string, questions: readonly Question[]) =>
+      this.#conversations.get(call)?.ask(questions) ?? this.#questions.ask(call, questions);
+    this.#legs = new Legs(parts);
     this.#via = parts.server.attach(upstream, ask);
     this.#questions = new ClientQuestions(client);
     upstream.onAsk = ask;
     this.#toolCalls = new ToolCalls(parts, {
-      pass: ({ frame, id, key }) => this.#passRequest(frame, id, key, 'plain'),
-      answer: ({ key }, frame, written) => client.answer(key, frame, written),
+      pass: ({ frame, id, key }) => {
+        this.#conversations.delete(key);
+        return this.#passRequest(frame, id, key, 'plain');
+      },
+      answer: ({ key }, frame, written) => this.#answerCall(key, frame, written),
       ended: this.#ended.signal,
       via: this.#via,
     });
@@ -177,11 +190,88 @@ export class ClientSession {
     // Open from here on, so that a cancel which comes before anything is decided is not lost.
     const call: OpenCall = { id, key, frame, signal: this.#open.take(key), isProposed: false };
     // Not awaited: many calls are open at once.
-    const work: Promise<void> = this.#toolCalls.call(call).finally(() => {
+    const work: Promise<void> = this.#carryOut(call).finally(() => {
       this.#open.settle(key, call.signal);
       this.#calls.delete(work);
     });
     this.#calls.add(work);
+  }
+
+  async #carryOut(call: OpenCall): Promise<void> {
+    const { head, text } = call.frame;
+    const params = head?.params === undefined ? '{}' : text.slice(head.params.start, head.params.end);
+    // Looked for as text first: most clients are of sessions, and their calls are not read twice.
+    const isStateless =
+      params.includes(META.protocolVersion) &&
+      memberText(params, '_meta', META.protocolVersion) !== undefined;
+    if (!isStateless) await this.#toolCalls.call(call);
+    else await this.#statelessCall(call, params);
+  }
+
+  /** A client of 2026-07-28 is asked by a result, and answers by a call of its own. */
+  async #statelessCall(call: OpenCall, params: string): Promise<void> {
+    const { client, requester } = this.#parts;
+    const asked = { requester, method: 'tools/call', params };
+    const resumed = await this.#legs.resume(asked);
+    if (resumed?.kind === 'refused') {
+      client.answer(call.key, errorFrame(call.id, CODE_INVALID_PARAMS, resumed.message));
+    } else if (resumed?.kind === 'known') client.answer(call.key, resultFrame(call.id, resumed.result));
+    else if (resumed?.kind === 'conversation') await this.#waitsOn(resumed.conversation, call);
+    else {
+      const conversation = this.#legs.begin(asked, call.key);
+      this.#conversations.set(call.key, conversation);
+      const waiting = this.#waitsOn(conversation, call);
+      await this.#toolCalls.call({ ...call, signal: conversation.signal });
+      this.#conversations.delete(call.key);
+      if (!conversation.isSettled) conversation.drop();
+      await waiting;
+    }
+  }
+
+  /** Resolves when this leg has its answer, or the call turned out to be the server's to answer. */
+  #waitsOn(conversation: Conversation, { id, key, signal }: OpenCall): Promise<void> {
+    const { client } = this.#parts;
+    return new Promise((resolve) => {
+      const waiter: Waiter = {
+        message: () => {},
+        asks: (questions) => {
+          const result = this.#legs.inputRequired(conversation, questions);
+          const message = 'The server asked back, and the gateway cannot pass the question on now.';
+          client.answer(
+            key,
+            result === undefined ? errorFrame(id, CODE_SERVER_ENDED, message) : resultFrame(id, result),
+          );
+          resolve();
+        },
+        ends: (member, text, written) => {
+          const given = member === 'result' ? modernResult('tools/call', text) : text;
+          client.answer(key, `{"jsonrpc":"2.0","id":${id},"${member}":${given}}`, written);
+          resolve();
+        },
+        dropped: resolve,
+      };
+      const leave = (): void => {
+        conversation.leave(waiter);
+        resolve();
+      };
+      if (signal.aborted) leave();
+      else {
+        signal.addEventListener('abort', leave, { once: true });
+        conversation.wait(waiter);
+      }
+    });
+  }
+
+  #answerCall(key: string, frame: string, written?: (isWritten: boolean) => void): void {
+    const conversation = this.#conversations.get(key);
+    if (conversation === undefined) {
+      this.#parts.client.answer(key, frame, written);
+      return;
+    }
+    const { result, error } = scanFrame(frame) ?? {};
+    const range = result ?? error;
+    const text = range === undefined ? '{}' : frame.slice(range.start, range.end);
+    conversation.settle(result === undefined ? 'error' : 'result', text, written);
   }
 
   /** A request that the server has to answer. */

@@ -11,6 +11,8 @@ export interface Waiter {
   asks(questions: readonly Question[]): void;
   /** `member`: `result` or `error`, `text`: its value. */
   ends(member: 'result' | 'error', text: string, written: (isWritten: boolean) => void): void;
+  /** Somebody else answers. */
+  dropped?(): void;
 }
 
 interface Asked {
@@ -123,6 +125,14 @@ export class Conversation {
       this.#outcome = outcome;
       this.#expireLater(() => written(false));
     }
+  }
+
+  /** The call is answered on another way. */
+  drop(): void {
+    const waiter = this.#waiter;
+    this.#waiter = undefined;
+    this.#end();
+    waiter?.dropped?.();
   }
 
   #askOne(question: Question): Promise<string | undefined> {

@@ -111,6 +111,12 @@ export class ToolCalls {
       this.#answerError(open, `The call cannot be read: ${origin.problem}.`);
       return;
     }
+    if (call.isTask) {
+      // Its outcome would come by a way that no attempt sees.
+      const words = `NOT SENT — a write is not run as a task here. Nothing was recorded. Call ${quoted(call.tool)} again without "task".`;
+      this.#answerText(open, words);
+      return;
+    }
     const args = call.arguments.value;
     const obstacle = facts.obstacle(call.tool, args);
     if (obstacle !== undefined) {

@@ -388,7 +388,8 @@ export class StdioUpstream implements McpUpstream {
     const detail = `the reply is ${line.bytes} bytes long, more than is read`;
     this.#endUnreadable(link, text, detail);
     this.#drop(line.start);
-    const id = ID_FIRST.exec(line.start.toString('utf8'))?.[1] ?? ID_LAST.exec(line.end.toString('utf8'))?.[1];
+    const id =
+      ID_FIRST.exec(line.start.toString('utf8'))?.[1] ?? ID_LAST.exec(line.end.toString('utf8'))?.[1];
     const key = requestKey(id);
     if (key !== undefined && !link.retired) this.onUnanswered?.(key, detail);
   }

@@ -2,19 +2,16 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { canonicalJson, type JsonValue } from '../../core/canonical.ts';
-import { memberText, scanFrame, scanMembers } from '../../core/json-frame.ts';
+import { memberText, scanFrame } from '../../core/json-frame.ts';
 import { type McpFrame, readMcpFrame } from '../../destination/mcp/frame.ts';
-import { withoutMembers } from '../../destination/mcp/json-edit.ts';
 import { paramHeadersOf } from '../../destination/mcp/mcp-headers.ts';
 import type { McpUpstream } from '../../destination/mcp/upstream.ts';
 import type { AskReport } from '../../destination/port.ts';
-import { textResult } from '../answer-frame.ts';
 import { readClientMessage, unusableId } from '../client-frame.ts';
-import { ANSWER_MAX_MS, Conversation, type Waiter } from '../conversation.ts';
+import type { Conversation, Waiter } from '../conversation.ts';
 import { modernError, modernResult } from '../dialect.ts';
-import { boundTo, isSealed, type LegState, seal, unseal } from '../sealed-state.ts';
+import { Legs } from '../legs.ts';
 import { type SharedCall, SharedConnection } from '../shared-connection.ts';
-import { statusResult } from '../status-tool.ts';
 import { type CallParts, type OpenCall, ToolCalls } from '../tool-calls.ts';
 import { ModernAnswer } from './modern-answer.ts';
 import { type ModernRequest, mirrorProblem, readModernRequest } from './modern-request.ts';
@@ -47,12 +44,13 @@ const GIVEN_UP: ReadonlySet<string> = new Set([
 export class ModernRequests {
   readonly #parts: ModernParts;
   readonly #connections = new Map<string, SharedConnection>();
-  readonly #conversations = new Map<string, { readonly conversation: Conversation; operation?: string }>();
+  readonly #legs: Legs;
   readonly #sweep: NodeJS.Timeout;
   readonly #ending = new Set<Promise<void>>();
 
   constructor(parts: ModernParts) {
     this.#parts = parts;
+    this.#legs = new Legs(parts);
     this.#sweep = setInterval(() => this.#closeIdle(), SWEEP_MS);
     this.#sweep.unref();
   }
@@ -101,12 +99,19 @@ export class ModernRequests {
     requester: string,
   ): Promise<void> {
     const { id, method, params } = asked;
-    const requestState = memberText(params, 'requestState');
-    const state = requestState === undefined ? '' : textOf(requestState);
-    const bound = boundTo(requester, method, salientOf(method, params));
-    const acceptsEvents = accepts(request, 'text/event-stream');
-    if (isSealed(state)) {
-      await this.#resume(response, asked, { state, bound, requester, acceptsEvents });
+    const legAsked = { requester, method, params };
+    const leg = new Leg(response, accepts(request, 'text/event-stream'), asked, this.#legs);
+    const resumed = await this.#legs.resume(legAsked);
+    if (resumed?.kind === 'conversation') {
+      leg.follow(resumed.conversation);
+      return;
+    }
+    if (resumed?.kind === 'known') {
+      leg.ends('result', resumed.result);
+      return;
+    }
+    if (resumed?.kind === 'refused') {
+      sendRefusal(response, { status: 400, id, code: CODE_INVALID_PARAMS, message: resumed.message });
       return;
     }
     const connection = this.#connectionFor(requester, asked.capabilities);
@@ -130,16 +135,12 @@ export class ModernRequests {
       });
       return;
     }
-    const answer = new Leg(response, acceptsEvents, asked, this.#parts.report);
     if (method === 'subscriptions/listen') {
-      await this.#listen(connection, asked, answer);
+      await this.#listen(connection, asked, leg);
       return;
     }
-    const conversation: Conversation = new Conversation(method, bound, () =>
-      this.#conversations.delete(conversation.id),
-    );
-    this.#conversations.set(conversation.id, { conversation });
-    answer.follow(conversation, (questions) => this.#asks(conversation, questions));
+    const conversation = this.#legs.begin(legAsked);
+    leg.follow(conversation);
     this.#track(this.#carryOut(connection, conversation, asked, requester));
   }
 
@@ -210,81 +211,6 @@ export class ModernRequests {
       isProposed: false,
     };
     await calls.call(open);
-  }
-
-  // ── Legs ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** The state that goes with questions; `undefined` while no key can be had. */
-  #asks(conversation: Conversation, _questions: unknown): string | undefined {
-    const operation = this.#parts.server.operationOf(conversation.id);
-    const state: LegState = {
-      conversation: conversation.id,
-      leg: conversation.leg,
-      bound: conversation.bound,
-      expiresAt: Date.now() + ANSWER_MAX_MS,
-      ...(operation === undefined ? {} : { operation }),
-    };
-    try {
-      return seal(this.#parts.ledger.keyFor('requestState'), state);
-    } catch (cause) {
-      this.#parts.report(`A question could not be put to the client: ${String(cause)}`);
-      return undefined;
-    }
-  }
-
-  async #resume(
-    response: ServerResponse,
-    asked: ModernRequest,
-    given: {
-      readonly state: string;
-      readonly bound: string;
-      readonly requester: string;
-      readonly acceptsEvents: boolean;
-    },
-  ): Promise<void> {
-    const refuse = (message: string): void =>
-      sendRefusal(response, { status: 400, id: asked.id, code: CODE_INVALID_PARAMS, message });
-    let state: LegState | undefined;
-    try {
-      state = unseal(this.#parts.ledger.keyFor('requestState'), given.state);
-    } catch {
-      refuse('The requestState cannot be read now: the ledger cannot be opened.');
-      return;
-    }
-    if (state === undefined || state.bound !== given.bound) {
-      refuse('The requestState is not one that was given for this request.');
-      return;
-    }
-    if (state.expiresAt < Date.now()) {
-      refuse('The requestState is too old: its question is not waited for any more.');
-      return;
-    }
-    const { conversation } = this.#conversations.get(state.conversation) ?? {};
-    const isTaken = conversation?.resume(state.leg, answersOf(asked.params)) === true;
-    if (conversation !== undefined && isTaken) {
-      const answer = new Leg(response, given.acceptsEvents, asked, this.#parts.report);
-      answer.follow(conversation, (questions) => this.#asks(conversation, questions));
-      return;
-    }
-    // It was used before, or the process that asked is gone: what is known of the write is still known.
-    const known = state.operation === undefined ? undefined : await this.#status(state.operation);
-    if (known === undefined)
-      refuse('The requestState has been used, or its question is not waited for any more.');
-    else new Leg(response, given.acceptsEvents, asked, this.#parts.report).ends('result', known);
-  }
-
-  async #status(operation: string): Promise<string | undefined> {
-    const { ledger, server, where } = this.#parts;
-    try {
-      const found = await ledger.status(operation, 0);
-      const reading = found && (await ledger.readings.reading(found));
-      return reading && statusResult(reading, { helperTool: server.tools.helperName, where });
-    } catch {
-      return textResult(
-        'The ledger cannot be read now. What is recorded stays recorded; ask again later.',
-        true,
-      );
-    }
   }
 
   // ── Lists and subscriptions ──────────────────────────────────────────────────────────────────────────────
@@ -359,24 +285,18 @@ export class ModernRequests {
 class Leg implements Waiter {
   readonly #answer: ModernAnswer;
   readonly #asked: ModernRequest;
+  readonly #legs: Legs;
+  #conversation: Conversation | undefined;
   #onGone: () => void = () => {};
-  #sealed: (questions: Parameters<Waiter['asks']>[0]) => string | undefined = () => undefined;
 
-  constructor(
-    response: ServerResponse,
-    acceptsEvents: boolean,
-    asked: ModernRequest,
-    _report: (message: string) => void,
-  ) {
+  constructor(response: ServerResponse, acceptsEvents: boolean, asked: ModernRequest, legs: Legs) {
     this.#asked = asked;
+    this.#legs = legs;
     this.#answer = new ModernAnswer(response, acceptsEvents, () => this.#onGone());
   }
 
-  follow(
-    conversation: Conversation,
-    sealed: (questions: Parameters<Waiter['asks']>[0]) => string | undefined,
-  ): void {
-    this.#sealed = sealed;
+  follow(conversation: Conversation): void {
+    this.#conversation = conversation;
     this.#onGone = () => conversation.leave(this);
     conversation.wait(this);
   }
@@ -392,24 +312,12 @@ class Leg implements Waiter {
   }
 
   asks(questions: Parameters<Waiter['asks']>[0]): void {
-    const state = this.#sealed(questions);
-    if (state === undefined) {
-      this.ends(
-        'error',
-        errorText(
-          CODE_SERVER_ENDED,
-          'The server asked back, and the gateway cannot pass the question on now.',
-        ),
-      );
-      return;
-    }
-    const requests = questions.map(({ key, method, params }) => {
-      const given = params === undefined ? '' : `,"params":${params}`;
-      return `${JSON.stringify(key)}:{"method":${JSON.stringify(method)}${given}}`;
-    });
-    const inputRequests = requests.length === 0 ? '' : `"inputRequests":{${requests.join(',')}},`;
-    const result = `{"resultType":"input_required",${inputRequests}"requestState":${JSON.stringify(state)}}`;
-    this.#answer.end(this.#asked.id, 'result', result);
+    const conversation = this.#conversation;
+    const result = conversation && this.#legs.inputRequired(conversation, questions);
+    if (result === undefined) {
+      const message = 'The server asked back, and the gateway cannot pass the question on now.';
+      this.ends('error', errorText(CODE_SERVER_ENDED, message));
+    } else this.#answer.end(this.#asked.id, 'result', result);
   }
 
   ends(member: 'result' | 'error', text: string, written?: (isWritten: boolean) => void): void {
@@ -430,26 +338,12 @@ function errorText(code: number, message: string): string {
   return JSON.stringify({ code, message, data: { origin: 'counterfoil' } });
 }
 
-/** What a state is bound to: a leg repeats the request, but for the members that carry the legs and say who asks. */
-function salientOf(_method: string, params: string): string {
-  return canonicalOf(withoutMembers(params, ['_meta', 'requestState', 'inputResponses']));
-}
-
 function canonicalOf(text: string): string {
   try {
     return canonicalJson(JSON.parse(text) as JsonValue);
   } catch {
     return text;
   }
-}
-
-function answersOf(params: string): ReadonlyMap<string, string> {
-  const text = memberText(params, 'inputResponses') ?? '{}';
-  const members = [...(scanMembers(text)?.values ?? [])].map(
-    ([key, { start, end }]) => [key, text.slice(start, end)] as const,
-  );
-  // A state alone wants no answer; that its client has come back is told under no name.
-  return new Map<string, string>([...members, ['', '{}']]);
 }
 
 function textOf(text: string): string {

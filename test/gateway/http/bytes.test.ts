@@ -42,35 +42,43 @@ async function begun(serving: Serving): Promise<Record<string, string>> {
 }
 
 describe.each(['stdio', 'http'] as const)('a server over %s', (mode) => {
-  test.each(['look', 'act'])('the result of %s keeps its bytes, for a client of either generation', async (tool) => {
-    const serving = await startServing(cleanUps, { exact: await scripted(mode) });
-    const session = await begun(serving);
-    const params = { name: tool, arguments: { fault: 'exact', mark: 'm' } };
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 'a', method: 'tools/call', params });
-    const legacy = await fetch(serving.url(), { method: 'POST', headers: session, body });
-    expect(await legacy.text()).toContain(EXACT);
-    const meta = {
-      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-      'io.modelcontextprotocol/clientCapabilities': {},
-    };
-    const headers = {
-      ...HEADERS,
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': 'tools/call',
-      'mcp-name': tool,
-      'mcp-param-mark': 'm',
-    };
-    const modern = await fetch(serving.url(), {
-      method: 'POST',
-      headers: tool === 'look' || mode === 'stdio' ? { ...headers, 'mcp-param-mark': 'm' } : headers,
-      body: JSON.stringify({ jsonrpc: '2.0', id: 'b', method: 'tools/call', params: { ...params, _meta: meta } }),
-    });
-    // One member more, which that generation requires; every other byte is the server's.
-    expect(await modern.text()).toBe(
-      `{"jsonrpc":"2.0","id":"b","result":{"resultType":"complete",${EXACT.slice(1)}}`,
-    );
-    expect(await operationsIn(serving.data)).toHaveLength(tool === 'act' ? 2 : 0);
-  });
+  test.each(['look', 'act'])(
+    'the result of %s keeps its bytes, for a client of either generation',
+    async (tool) => {
+      const serving = await startServing(cleanUps, { exact: await scripted(mode) });
+      const session = await begun(serving);
+      const params = { name: tool, arguments: { fault: 'exact', mark: 'm' } };
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 'a', method: 'tools/call', params });
+      const legacy = await fetch(serving.url(), { method: 'POST', headers: session, body });
+      expect(await legacy.text()).toContain(EXACT);
+      const meta = {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientCapabilities': {},
+      };
+      const headers = {
+        ...HEADERS,
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/call',
+        'mcp-name': tool,
+        'mcp-param-mark': 'm',
+      };
+      const modern = await fetch(serving.url(), {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 'b',
+          method: 'tools/call',
+          params: { ...params, _meta: meta },
+        }),
+      });
+      // One member more, which that generation requires; every other byte is the server's.
+      expect(await modern.text()).toBe(
+        `{"jsonrpc":"2.0","id":"b","result":{"resultType":"complete",${EXACT.slice(1)}}`,
+      );
+      expect(await operationsIn(serving.data)).toHaveLength(tool === 'act' ? 2 : 0);
+    },
+  );
 });
 
 /** Reads events until one of them fits; gives its data and id. */

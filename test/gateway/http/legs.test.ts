@@ -117,7 +117,9 @@ describe.each([
   test('of two clients with one state one is heard', async () => {
     const { serving, log } = await setup();
     const asked = await call(serving, 'make_asked', { title: 'x' });
-    const both = await Promise.all([1, 2].map(() => call(serving, 'make_asked', { title: 'x' }, answered(asked))));
+    const both = await Promise.all(
+      [1, 2].map(() => call(serving, 'make_asked', { title: 'x' }, answered(asked))),
+    );
     const texts = both.map(({ result }) => result?.content?.[0]?.text ?? '').toSorted();
     expect(texts[0]).toMatch(/op_/);
     expect(texts[1]).toBe('made x for Ada');
