@@ -103,7 +103,6 @@ export class SharedConnection {
     this.usedAt = performance.now();
     const connection = await this.#upstream.connect();
     if (!connection.connected) return connection;
-    if (!this.#server.isConnected()) await this.#server.connect();
     this.#watchTools();
     return connection;
   }

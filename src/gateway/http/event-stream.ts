@@ -58,8 +58,9 @@ export class EventConnection {
   }
 
   #write(text: string, written?: (isWritten: boolean) => void): void {
-    this.#response.write(text, (cause) => written?.(cause === undefined || cause === null));
+    // What has not been read before this is what counts: one message may be longer.
     if (this.#response.writableLength > UNREAD_MAX_BYTES) this.#response.destroy();
+    this.#response.write(text, (cause) => written?.(cause === undefined || cause === null));
   }
 }
 
@@ -77,6 +78,8 @@ export class HeldStream {
   #held: HeldEvent[] = [];
   #heldBytes = 0;
   #count = 0;
+  /** The last event that was handed to a connection. */
+  #sent = 0;
   #connection: EventConnection | undefined;
   #isDone = false;
 
@@ -97,7 +100,8 @@ export class HeldStream {
     this.#connection?.end();
     this.#connection = connection;
     if (after === undefined && primes) connection.send(`id: ${this.name}-0\ndata: \n\n`);
-    for (const { number, text } of this.#held) if (number > (after ?? 0)) connection.send(text);
+    for (const { number, text } of this.#held) if (number > (after ?? this.#sent)) connection.send(text);
+    this.#sent = this.#count;
     if (this.#isDone) connection.end();
   }
 
@@ -112,8 +116,12 @@ export class HeldStream {
     ) {
       this.#heldBytes -= this.#held.shift()?.text.length ?? 0;
     }
-    if (this.#connection === undefined) written?.(false);
-    else this.#connection.send(text, written);
+    if (this.#connection?.isOpen !== true) {
+      written?.(false);
+      return;
+    }
+    this.#sent = this.#count;
+    this.#connection.send(text, written);
   }
 
   /** Nothing more will come on it. */

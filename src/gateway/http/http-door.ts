@@ -8,9 +8,9 @@ import { type HttpRefusal, sendRefusal } from './refusals.ts';
 import { hostProblem, LOOPBACK_NAMES, refused } from './request-guard.ts';
 
 /** Who asks, or what is answered instead; nobody else reads a credential. */
-export type Authenticate = (
-  request: IncomingMessage,
-) => { readonly principal: string } | { readonly refusal: HttpRefusal };
+export type Authenticate = (request: IncomingMessage) => Authentication | Promise<Authentication>;
+
+export type Authentication = { readonly principal: string } | { readonly refusal: HttpRefusal };
 
 export interface HttpDoorParts {
   /** By path. */
@@ -78,7 +78,7 @@ export class HttpDoor {
     const path = (request.url ?? '').split('?')[0] ?? '';
     const endpoint = this.#parts.endpoints.get(path);
     if (endpoint === undefined) return refused(404, 'No server is behind this path.');
-    const who = this.#parts.authenticate(request);
+    const who = await this.#parts.authenticate(request);
     if ('refusal' in who) return who.refusal;
     await endpoint.handle(request, response, who.principal);
     return undefined;

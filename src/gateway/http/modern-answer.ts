@@ -9,7 +9,7 @@ import {
   CODE_UNSUPPORTED_VERSION,
 } from '../../destination/mcp/mcp-headers.ts';
 import { EventConnection, eventText } from './event-stream.ts';
-import { sendJson } from './refusals.ts';
+import { type HttpRefusal, sendJson, sendRefusal } from './refusals.ts';
 
 /** Clients and proxies give up on a response whose headers do not come. */
 const SILENT_MAX_MS = 10_000;
@@ -52,6 +52,18 @@ export class ModernAnswer {
     if (this.#isDone) return;
     this.open();
     this.#connection?.send(eventText(frame));
+  }
+
+  /** Answered where the door does not go on; a stream that has begun can only end with it. */
+  refuse(refusal: HttpRefusal): void {
+    if (this.#connection !== undefined) {
+      const { code, message, data, id = 'null' } = refusal;
+      this.end(id, 'error', JSON.stringify({ code, message, data: data ?? { origin: 'counterfoil' } }));
+      return;
+    }
+    this.#isDone = true;
+    clearTimeout(this.#silence);
+    sendRefusal(this.#response, refusal);
   }
 
   end(

@@ -15,7 +15,7 @@ import { type SharedCall, SharedConnection } from '../shared-connection.ts';
 import { type CallParts, type OpenCall, ToolCalls } from '../tool-calls.ts';
 import { ModernAnswer } from './modern-answer.ts';
 import { type ModernRequest, mirrorProblem, readModernRequest } from './modern-request.ts';
-import { sendEmpty, sendRefusal } from './refusals.ts';
+import { type HttpRefusal, sendEmpty, sendRefusal } from './refusals.ts';
 import { accepts } from './request-guard.ts';
 
 export interface ModernParts extends Omit<CallParts, 'requester'> {
@@ -111,28 +111,23 @@ export class ModernRequests {
       return;
     }
     if (resumed?.kind === 'refused') {
-      sendRefusal(response, { status: 400, id, code: CODE_INVALID_PARAMS, message: resumed.message });
+      leg.refuse({ status: 400, id, code: CODE_INVALID_PARAMS, message: resumed.message });
+      return;
+    }
+    if (GIVEN_UP.has(method)) {
+      leg.refuse({ status: 404, id, code: CODE_METHOD_NOT_FOUND, message: `Method not found: ${method}` });
       return;
     }
     const connection = this.#connectionFor(requester, asked.capabilities);
     const connected = await connection.connect();
     if (!connected.connected) {
       const message = `The MCP server behind this gateway cannot be reached: ${connected.detail}. The request was not passed on.`;
-      sendRefusal(response, { status: 502, id, code: CODE_SERVER_AWAY, message });
+      leg.ends('error', errorText(CODE_SERVER_AWAY, message));
       return;
     }
-    const mirrored = method === 'tools/call' ? this.#mirrorProblem(request, asked) : undefined;
+    const mirrored = method === 'tools/call' ? await this.#mirrorProblem(request, asked) : undefined;
     if (mirrored !== undefined) {
-      sendRefusal(response, mirrored);
-      return;
-    }
-    if (GIVEN_UP.has(method)) {
-      sendRefusal(response, {
-        status: 404,
-        id,
-        code: CODE_METHOD_NOT_FOUND,
-        message: `Method not found: ${method}`,
-      });
+      leg.refuse(mirrored);
       return;
     }
     if (method === 'subscriptions/listen') {
@@ -237,9 +232,11 @@ export class ModernRequests {
     else leg.ends('result', report.reply.body);
   }
 
-  #mirrorProblem(request: IncomingMessage, asked: ModernRequest) {
+  async #mirrorProblem(request: IncomingMessage, asked: ModernRequest): Promise<HttpRefusal | undefined> {
+    const { server } = this.#parts;
+    if (!server.isConnected()) await server.connect();
     const name = textOf(memberText(asked.params, 'name') ?? '""');
-    const headers = paramHeadersOf(this.#parts.server.tools.get(name)?.inputSchema);
+    const headers = paramHeadersOf(server.tools.get(name)?.inputSchema);
     return headers === undefined ? undefined : mirrorProblem(request, asked, headers);
   }
 
@@ -305,6 +302,10 @@ class Leg implements Waiter {
   open(onGone: () => void): void {
     this.#onGone = onGone;
     this.#answer.open();
+  }
+
+  refuse(refusal: HttpRefusal): void {
+    this.#answer.refuse(refusal);
   }
 
   message(frame: string): void {

@@ -333,7 +333,7 @@ describe('messages without a session (2026-07-28)', () => {
     const sent = fetch(serving.url(), { method: 'POST', headers: makeHeaders(), body, signal: abort.signal });
     await until(() => callsOf(folder, 'make').length === 1, 'the write to arrive');
     abort.abort();
-    await expect(sent).rejects.toThrow();
+    await expect(sent).rejects.toThrow(/abort/i);
     writeFileSync(join(folder, 'release'), '');
     await until(() => logOf(folder).some(({ event }) => event === 'answered'), 'the write to be answered');
     const again = await raw(serving, { headers: makeHeaders(), body: modern('tools/call', MAKE, 2) });

@@ -109,7 +109,7 @@ async function legacyClient(url: URL, capabilities: object): Promise<TestClient>
       const abort = new AbortController();
       const call = client.callTool({ name, arguments: {} }, undefined, { signal: abort.signal });
       setTimeout(() => abort.abort(), 300);
-      await expect(call).rejects.toThrow();
+      await expect(call).rejects.toThrow(/abort/i);
     },
     request: (method, params = {}) =>
       client.request({ method, params } as never, anything as never) as Promise<Record<string, unknown>>,
@@ -152,7 +152,7 @@ async function modernClient(url: URL, capabilities: object): Promise<TestClient>
       const abort = new AbortController();
       const call = client.callTool({ name, arguments: {} }, { signal: abort.signal });
       setTimeout(() => abort.abort(), 300);
-      await expect(call).rejects.toThrow();
+      await expect(call).rejects.toThrow(/abort/i);
     },
     request: (method, params = {}) =>
       client.request({ method, params } as never, anything as never) as Promise<Record<string, unknown>>,

@@ -44,7 +44,7 @@ const call = async (
 ): Promise<ToolResult> => (await client.callTool({ name, arguments: args })) as ToolResult;
 
 describe('a client of 2025-11-25 over HTTP, in front of a server over stdio', () => {
-  test('[S29] reads pass, a write is recorded, and an equal one finds it', async () => {
+  test('reads pass, and a write is recorded', async () => {
     const { folder, serving, connect } = await setup();
     const client = await connect();
     const { tools } = await client.client.listTools();
@@ -107,6 +107,23 @@ describe('a client of 2025-11-25 over HTTP, in front of a server over stdio', ()
     ]);
     expect(ran.code).toBe(0);
     await until(() => callsOf(folder, 'wipe').length === 1, 'the write to be sent');
+  });
+
+  test('told to end, it ends with its servers, also while clients listen; a write that is out is followed', async () => {
+    const { folder, serving, connect } = await setup({ make: { does: 'hold' } });
+    const client = await connect();
+    await connect();
+    const calling = call(client, 'make', { title: 'a' }).catch(() => 'lost');
+    await until(() => callsOf(folder, 'make').length === 1, 'the write to arrive');
+    const servers = childrenOf(serving.process.pid);
+    expect(servers).toHaveLength(2);
+    serving.process.kill('SIGTERM');
+    writeFileSync(join(folder, 'release'), '');
+    expect(await serving.process.exited).toEqual({ code: 0, signal: null });
+    await calling;
+    expect(servers.filter(isRunning)).toEqual([]);
+    const [operation] = await operationsIn(serving.data);
+    expect(operation).toMatchObject({ stage: 'closed', effect: 'accepted' });
   });
 
   test('the shipped filesystem server: a file is written, and the record says verified', async () => {
