@@ -37,7 +37,8 @@ export type CallReading =
 const CALL_ID_KEYS = ['counterfoil/call', 'claudecode/toolUseId'] as const;
 /** Members of `_meta` by which a framework names the position of the call. */
 const POSITION_KEYS = ['counterfoil/position'] as const;
-const RUN_KEYS = [
+/** Members of `_meta` that say which run a call belongs to, and where in it. */
+export const RUN_KEYS = [
   'counterfoil/run',
   'counterfoil/step',
   'counterfoil/single',

@@ -218,6 +218,11 @@ export class ClientSession {
     } else if (resumed?.kind === 'known') client.answer(call.key, resultFrame(call.id, resumed.result));
     else if (resumed?.kind === 'conversation') await this.#waitsOn(resumed.conversation, call);
     else {
+      const equal = this.#legs.equalOf(asked);
+      if (equal !== undefined) {
+        await this.#waitsOn(equal, call);
+        return;
+      }
       const conversation = this.#legs.begin(asked, call.key);
       this.#conversations.set(call.key, conversation);
       const waiting = this.#waitsOn(conversation, call);

@@ -58,6 +58,11 @@ export class Conversation {
     return this.#leg;
   }
 
+  /** Whether a question is out and nobody waits. */
+  get isAsking(): boolean {
+    return this.#asked.size > 0 && this.#waiter === undefined && !this.#isEnded;
+  }
+
   get isSettled(): boolean {
     return this.#outcome !== undefined || this.#isEnded;
   }

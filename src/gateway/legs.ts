@@ -7,6 +7,7 @@ import type { Question } from '../destination/mcp/asking.ts';
 import { withoutMembers } from '../destination/mcp/json-edit.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import { textResult } from './answer-frame.ts';
+import { RUN_KEYS } from './call.ts';
 import { ANSWER_MAX_MS, Conversation } from './conversation.ts';
 import { boundTo, isSealed, type LegState, seal, unseal } from './sealed-state.ts';
 import { statusResult } from './status-tool.ts';
@@ -32,11 +33,18 @@ export type Resumed =
   | { readonly kind: 'known'; readonly result: string }
   | { readonly kind: 'refused'; readonly message: string };
 
+interface Begun {
+  readonly conversation: Conversation;
+  readonly call: string;
+  /** What an equal call has in common with it (D6). */
+  readonly intent: string;
+}
+
 const KEY = 'requestState';
 
 export class Legs {
   readonly #parts: LegsParts;
-  readonly #conversations = new Map<string, { readonly conversation: Conversation; readonly call: string }>();
+  readonly #conversations = new Map<string, Begun>();
 
   constructor(parts: LegsParts) {
     this.#parts = parts;
@@ -47,8 +55,26 @@ export class Legs {
     const conversation: Conversation = new Conversation(asked.method, boundOf(asked), () =>
       this.#conversations.delete(conversation.id),
     );
-    this.#conversations.set(conversation.id, { conversation, call: call ?? conversation.id });
+    this.#conversations.set(conversation.id, {
+      conversation,
+      call: call ?? conversation.id,
+      intent: intentOf(asked),
+    });
     return conversation;
+  }
+
+  /**
+   * The write that an equal call finds while its question is open: it is that operation as it stands (D6), so that the
+   * question is put again.
+   */
+  equalOf(asked: Asked): Conversation | undefined {
+    if (asked.method !== 'tools/call') return undefined;
+    const intent = intentOf(asked);
+    for (const { conversation, call, intent: other } of this.#conversations.values()) {
+      const isOpen = conversation.isAsking && this.#parts.server.operationOf(call) !== undefined;
+      if (isOpen && other === intent) return conversation;
+    }
+    return undefined;
   }
 
   /** The result that puts questions to the client; `undefined` while no key can be had to seal its state. */
@@ -133,6 +159,13 @@ function boundOf({ requester, method, params }: Asked): string {
     // What cannot be represented is bound as it was spelled.
   }
   return boundTo(requester, method, canonical);
+}
+
+/** The same request in the same run; where no run is given, the principal's. */
+function intentOf(asked: Asked): string {
+  const meta = memberText(asked.params, '_meta') ?? '{}';
+  const run = RUN_KEYS.map((key) => memberText(meta, key) ?? '');
+  return JSON.stringify([boundOf(asked), run]);
 }
 
 function answersOf(params: string): ReadonlyMap<string, string> {

@@ -102,8 +102,10 @@ export class ModernRequests {
     const legAsked = { requester, method, params };
     const leg = new Leg(response, accepts(request, 'text/event-stream'), asked, this.#legs);
     const resumed = await this.#legs.resume(legAsked);
-    if (resumed?.kind === 'conversation') {
-      leg.follow(resumed.conversation);
+    const found = resumed === undefined ? this.#legs.equalOf(legAsked) : undefined;
+    const followed = resumed?.kind === 'conversation' ? resumed.conversation : found;
+    if (followed !== undefined) {
+      leg.follow(followed);
       return;
     }
     if (resumed?.kind === 'known') {

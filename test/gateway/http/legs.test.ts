@@ -114,6 +114,21 @@ describe.each([
     expect(log('made')).toHaveLength(1);
   });
 
+  test('an equal call, while the question is open, is asked the same question', async () => {
+    const { serving, log } = await setup();
+    const asked = await call(serving, 'make_asked', { title: 'x' });
+    const again = await call(serving, 'make_asked', { title: 'x' });
+    expect(again.result?.inputRequests).toEqual(asked.result?.inputRequests);
+    expect(await operationsIn(serving.data)).toHaveLength(1);
+    const done = await call(serving, 'make_asked', { title: 'x' }, answered(again));
+    expect(done.result?.content?.[0]?.text).toBe('made x for Ada');
+    expect(log('made')).toHaveLength(1);
+    // The first question was the same, and has been answered.
+    const late = await call(serving, 'make_asked', { title: 'x' }, answered(asked));
+    expect(late.result?.content?.[0]?.text).toMatch(/op_/);
+    expect(log('made')).toHaveLength(1);
+  });
+
   test('of two clients with one state one is heard', async () => {
     const { serving, log } = await setup();
     const asked = await call(serving, 'make_asked', { title: 'x' });
