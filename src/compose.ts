@@ -5,7 +5,7 @@ import { access, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Reached } from './core/stopping-points.ts';
-import { openHttpUpstream } from './destination/mcp/http-upstream.ts';
+import { type HttpUpstreamOptions, openHttpUpstream } from './destination/mcp/http-upstream.ts';
 import { type KnownGeneration, SessionView } from './destination/mcp/session-view.ts';
 import type { StdioCommand } from './destination/mcp/stdio-child.ts';
 import { openStdioUpstream } from './destination/mcp/stdio-upstream.ts';
@@ -386,8 +386,9 @@ export async function composeHttpGateway(parts: HttpGatewayParts): Promise<Runni
   const { report, reached, where } = parts;
   const served = parts.servers.map((one) => {
     const known: KnownGeneration = {};
+    const paramHeaders: NonNullable<HttpUpstreamOptions['paramHeaders']> = new Map();
     const open = (own?: OwnHandshake): McpUpstream =>
-      openUpstreamOf(one.destination, one.reach, parts.version, own);
+      openUpstreamOf(one.destination, one.reach, parts.version, { ...own, paramHeaders });
     const openUpstream = (): McpUpstream => new SessionView({ upstream: open(), known });
     const openShared = (clientCapabilities: string): McpUpstream =>
       open({ prefers: 'modern', clientCapabilities });
@@ -448,10 +449,11 @@ function openUpstreamOf(
   name: string,
   reach: Reach,
   clientVersion: string,
-  own: OwnHandshake = {},
+  { paramHeaders, ...own }: OwnHandshake & Pick<HttpUpstreamOptions, 'paramHeaders'> = {},
 ): McpUpstream {
+  const shared = paramHeaders === undefined ? {} : { paramHeaders };
   return 'url' in reach
-    ? openHttpUpstream({ name, ...reach, clientVersion, ...own })
+    ? openHttpUpstream({ name, ...reach, clientVersion, ...own, ...shared })
     : openStdioUpstream({ name, ...reach, clientVersion, killGraceMs: KILL_GRACE_MS, ...own });
 }
 

@@ -67,6 +67,8 @@ export class SharedConnection {
   readonly #watched = new Map<string, number>();
   readonly #tokenPrefix = `counterfoil:${randomBytes(4).toString('hex')}:`;
   readonly #ended = new AbortController();
+  /** Aborted when the server has ended by itself. */
+  #lost = new AbortController();
   #isWatching = false;
   #logLevel: string | undefined;
   /** The instant at which it was last used, on the monotonic clock. */
@@ -80,6 +82,11 @@ export class SharedConnection {
     upstream.onFrame = (frame, about) => this.#fromServer(frame, about);
     upstream.onExit = ({ detail }) => {
       server.tools.markStale();
+      // Whoever listened must know that it hears nothing any more; the next server knows of no subscription.
+      this.#lost.abort();
+      this.#lost = new AbortController();
+      this.#watched.clear();
+      this.#logLevel = undefined;
       report(`The server ended: ${detail}. It is started again when it is needed.`);
     };
     upstream.onGarbage = (line, count) => {
@@ -188,8 +195,9 @@ export class SharedConnection {
       );
       const uris = honoured.resourceSubscriptions ?? [];
       for (const uri of uris) await this.#watch(uri, 1);
-      await ended([signal, this.#ended.signal]);
-      for (const uri of uris) await this.#watch(uri, -1);
+      const lost = this.#lost.signal;
+      await ended([signal, this.#ended.signal, lost]);
+      if (!lost.aborted) for (const uri of uris) await this.#watch(uri, -1);
       return {
         answered: true,
         reply: { kind: 'result', body: `{"_meta":{${JSON.stringify(META.subscriptionId)}:${id}}}` },

@@ -240,6 +240,20 @@ describe('which generation is spoken', () => {
   });
 });
 
+test('what one connection has read of a tool’s headers, another to the same server knows', async () => {
+  const paramHeaders = new Map();
+  const { log, send, upstream, url } = await connected(['--modern'], { paramHeaders });
+  const lister = openHttpUpstream({ name: 'scripted', url, paramHeaders });
+  cleanUps.push(() => lister.close());
+  await lister.connect();
+  await lister.request('tools/list', '{}', PLENTY_MS);
+  expect(upstream.isConnected()).toBe(true);
+  await send({ fault: 'answer', mark: 'plain' });
+  expect(log().find(({ event }) => event === 'record')?.['headers']).toMatchObject({
+    'mcp-param-mark': 'plain',
+  });
+});
+
 describe('a client’s traffic', () => {
   const INITIALIZE = {
     id: 1,

@@ -15,11 +15,14 @@ import {
   CleanUps,
   COUNTERFOIL,
   counterfoil,
+  isRunning,
   operationsIn,
   startGateway,
   type ToolResult,
   textOf,
   toolsServer,
+  until,
+  untilAsync,
 } from './processes.ts';
 
 const at = (name: string): string => fileURLToPath(new URL(`http/fixtures/${name}`, import.meta.url));
@@ -35,11 +38,11 @@ async function setup(file: string, mode: 'stdio' | 'http') {
   const data = join(folder, 'data');
   const config = join(folder, 'config.yaml');
   writeFileSync(config, 'destination: offer\ntools: {make_asked: {class: ordinary}}\n');
-  const made = (): number =>
-    existsSync(logPath) ? readFileSync(logPath, 'utf8').split('"event":"made"').length - 1 : 0;
+  const log = (): string => (existsSync(logPath) ? readFileSync(logPath, 'utf8') : '');
+  const made = (): number => log().split('"event":"made"').length - 1;
   const args = [COUNTERFOIL, 'mcp', '--data', data, '--config', config];
   if (mode === 'stdio')
-    return { args: [...args, '--', process.execPath, at(file), logPath, 'stdio'], data, made };
+    return { args: [...args, '--', process.execPath, at(file), logPath, 'stdio'], data, made, log };
   const child = spawn(process.execPath, [at(file), logPath, 'http'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -48,7 +51,7 @@ async function setup(file: string, mode: 'stdio' | 'http') {
     await once(child, 'exit');
   });
   const [port] = (await once(child.stdout, 'data')) as [Buffer];
-  return { args: [...args, '--url', `http://127.0.0.1:${port.toString().trim()}/mcp`], data, made };
+  return { args: [...args, '--url', `http://127.0.0.1:${port.toString().trim()}/mcp`], data, made, log };
 }
 
 type Call = (name: string, args: Record<string, unknown>) => Promise<ToolResult>;
@@ -91,6 +94,23 @@ test.each([
   expect(made()).toBe(1);
   const [operation] = await operationsIn(data);
   expect(operation).toMatchObject({ stage: 'closed', effect: 'accepted', attempts: [{ legs: 2 }] });
+});
+
+test('a server of 2026-07-28 that has ended is started again for a client of sessions', async () => {
+  const { args, log } = await setup('modern-server.mjs', 'stdio');
+  const call = await legacyClient(args);
+  expect(textOf(await call('look', {}))).toBe('looked');
+  const pid = Number(/"pid":(\d+)/.exec(log())?.[1]);
+  process.kill(pid, 'SIGKILL');
+  await until(() => !isRunning(pid), 'the server to be gone');
+  await untilAsync(async () => {
+    try {
+      return textOf(await call('look', {})) === 'looked';
+    } catch {
+      return false;
+    }
+  }, 'the next server to answer');
+  expect(log().match(/"event":"started"/g)).toHaveLength(2);
 });
 
 test('a write that is to be run as a task is not sent, and told so; a read passes with it', async () => {

@@ -41,6 +41,8 @@ export interface HttpUpstreamOptions extends OwnHandshake {
   readonly startTimeoutMs?: number;
   readonly replyMaxBytes?: number;
   readonly messageMaxBytes?: number;
+  /** Which arguments go into headers, by tool; connections to one server tell each other what a list has said. */
+  readonly paramHeaders?: Map<string, readonly ParamHeader[]>;
 }
 
 export function openHttpUpstream(options: HttpUpstreamOptions): HttpUpstream {
@@ -107,12 +109,13 @@ export class HttpUpstream implements McpUpstream {
   #isClosed = false;
   #isRetired = false;
   #listener: Exchange | undefined;
-  readonly #paramHeaders = new Map<string, readonly ParamHeader[]>();
+  readonly #paramHeaders: Map<string, readonly ParamHeader[]>;
 
   constructor(options: HttpUpstreamOptions) {
     this.name = options.name;
     this.#options = options;
     this.#url = new URL(options.url);
+    this.#paramHeaders = options.paramHeaders ?? new Map<string, readonly ParamHeader[]>();
     this.#replyMaxBytes = options.replyMaxBytes ?? REPLY_MAX_BYTES;
     this.#calls = new OwnCalls((late) =>
       this.onLateReply?.({ ...late, reply: capReply(late.reply, this.#replyMaxBytes) }),

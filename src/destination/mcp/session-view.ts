@@ -211,6 +211,13 @@ export class SessionView implements McpUpstream {
   }
 
   async #askServer(method: string, id: string, key: string, params: string): Promise<void> {
+    const connection = await this.#upstream.connect();
+    if (!connection.connected) {
+      this.onUnanswered?.(key, connection.detail);
+      return;
+    }
+    // The server may have been started anew, and hears of nobody who listens.
+    if (this.#isGreeted && this.#listening === undefined) this.#listen();
     const abort = new AbortController();
     this.#open.set(key, abort);
     const meta = this.#envelope(memberText(params, '_meta'));
@@ -295,7 +302,11 @@ export class SessionView implements McpUpstream {
     this.#listening = abort;
     const params = withMember(JSON.stringify({ notifications: filter }), '_meta', this.#envelope(undefined));
     const options = { signal: abort.signal, about: '' };
-    void this.#upstream.request('subscriptions/listen', params, Number.POSITIVE_INFINITY, options);
+    void this.#upstream
+      .request('subscriptions/listen', params, Number.POSITIVE_INFINITY, options)
+      .then(() => {
+        if (this.#listening === abort) this.#listening = undefined;
+      });
   }
 }
 
