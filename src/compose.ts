@@ -5,14 +5,21 @@ import { access, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Reached } from './core/stopping-points.ts';
+import { type HttpUpstreamOptions, openHttpUpstream } from './destination/mcp/http-upstream.ts';
+import { type KnownGeneration, SessionView } from './destination/mcp/session-view.ts';
+import type { StdioCommand } from './destination/mcp/stdio-child.ts';
 import { openStdioUpstream } from './destination/mcp/stdio-upstream.ts';
+import type { McpUpstream, OwnHandshake } from './destination/mcp/upstream.ts';
 import type { Destination } from './destination/port.ts';
 import type { EngineContext, FactsSource, LedgerSettings } from './engine/context.ts';
 import { type Environment, systemEnvironment } from './engine/environment.ts';
 import { Ledger, type OwnerRule } from './engine/ledger.ts';
 import { DEFAULT_SETTINGS } from './engine/settings.ts';
 import { Waiters } from './engine/waiters.ts';
+import { type Authenticate, HttpDoor } from './gateway/http/http-door.ts';
+import { McpEndpoint } from './gateway/http/mcp-endpoint.ts';
 import { inspectServer, type ServerInspection } from './gateway/inspect-server.ts';
+import { SchemaChecks } from './gateway/schema-checks.ts';
 import { StdioGateway } from './gateway/stdio-gateway.ts';
 import { type GatewayRules, ServerFacts } from './gateway/tool-facts.ts';
 import { GuardedServer } from './gateway/upstream.ts';
@@ -226,11 +233,11 @@ async function readKey(file: string): Promise<Uint8Array | undefined> {
 
 // ── The gateway in front of one server over stdio ──────────────────────────────────────────────────────────
 
-export interface StdioGatewayParts {
+export type StdioGatewayParts = Reach & GatewayParts;
+
+interface GatewayParts {
   readonly data: string;
   readonly destination: string;
-  readonly command: string;
-  readonly args: readonly string[];
   readonly rules: GatewayRules;
   readonly settings: Partial<LedgerSettings>;
   readonly requester: string;
@@ -262,33 +269,17 @@ export interface RunningGateway {
 const KILL_GRACE_MS = 900;
 
 export async function composeStdioGateway(parts: StdioGatewayParts): Promise<RunningGateway> {
-  const upstream = openStdioUpstream({
-    name: parts.destination,
-    command: parts.command,
-    args: parts.args,
-    clientVersion: parts.version,
-    killGraceMs: KILL_GRACE_MS,
+  const upstream = new SessionView({
+    upstream: openUpstreamOf(parts.destination, reachOf(parts), parts.version),
+    known: {},
   });
-  const server = new GuardedServer(upstream);
-  const facts = new ServerFacts(parts.destination, parts.rules, server.tools, parts.report);
-  server.setFacts(facts);
-  const ledger: Ledger = await composeLedger({
-    data: parts.data,
-    destinations: [server],
-    factsFor: (destination, tool, args) => facts.for(destination, tool, args),
-    refreshFacts: async () => facts.confirm(await ledger.rules()),
-    settings: parts.settings,
-    reached: parts.reached,
-    report: parts.report,
-    toleratesClosedStore: true,
-    ...(parts.environment === undefined ? {} : { environment: parts.environment }),
-  });
+  const guarded = guardServer(parts, new GuardedServer({ own: upstream, isGreetedByClient: true }));
+  const ledger = await composeGuardingLedger(parts, [guarded]);
   const { requester, run, where, input, output, report, reached } = parts;
   const gateway = new StdioGateway({
+    ...guarded,
     ledger,
     upstream,
-    server,
-    facts,
     requester,
     run,
     where,
@@ -296,6 +287,7 @@ export async function composeStdioGateway(parts: StdioGatewayParts): Promise<Run
     output,
     report,
     reached,
+    schemas: new SchemaChecks(report),
   });
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => (closing ??= ledger.close());
@@ -304,10 +296,166 @@ export async function composeStdioGateway(parts: StdioGatewayParts): Promise<Run
     serve: () => gateway.serve(),
     close,
     async abort() {
-      await server.close();
+      await guarded.server.close();
       await close();
     },
   };
+}
+
+interface Guarded {
+  readonly server: GuardedServer;
+  readonly facts: ServerFacts;
+}
+
+function guardServer(
+  parts: {
+    readonly destination: string;
+    readonly rules: GatewayRules;
+    readonly report: (message: string) => void;
+  },
+  server: GuardedServer,
+): Guarded {
+  const facts = new ServerFacts(parts.destination, parts.rules, server.tools, parts.report);
+  server.setFacts(facts);
+  return { server, facts };
+}
+
+/** A ledger that sends to guarded servers, and judges by what is known of their tools. */
+async function composeGuardingLedger(
+  parts: Pick<LedgerParts, 'data' | 'settings' | 'reached' | 'report' | 'environment'>,
+  guarded: readonly Guarded[],
+): Promise<Ledger> {
+  const byName = new Map(guarded.map(({ server, facts }) => [server.name, facts]));
+  const ledger: Ledger = await composeLedger({
+    ...parts,
+    destinations: guarded.map(({ server }) => server),
+    factsFor: (destination, tool, args) => byName.get(destination)?.for(destination, tool, args),
+    refreshFacts: async () => {
+      const rules = await ledger.rules();
+      for (const { facts } of guarded) facts.confirm(rules);
+    },
+    toleratesClosedStore: true,
+  });
+  return ledger;
+}
+
+// ── The gateway in front of several servers over HTTP ───────────────────────────────────────────────────────
+
+/** How a server is reached: a program that is started, or an address. */
+export type Reach =
+  | StdioCommand
+  | { readonly url: string; readonly headers?: Readonly<Record<string, string>> };
+
+export interface ServedServerParts {
+  /** The path's last part, `/mcp/NAME`. */
+  readonly name: string;
+  readonly destination: string;
+  readonly reach: Reach;
+  readonly rules: GatewayRules;
+  readonly run: string | undefined;
+}
+
+export interface HttpGatewayParts {
+  readonly data: string;
+  readonly servers: readonly ServedServerParts[];
+  readonly host: string;
+  readonly port: number;
+  readonly hostNames: readonly string[];
+  readonly authenticate: Authenticate;
+  readonly settings: Partial<LedgerSettings>;
+  readonly where: string;
+  readonly report: (message: string) => void;
+  readonly reached: Reached;
+  readonly version: string;
+  readonly environment?: Environment;
+}
+
+export interface RunningHttpGateway {
+  /** Whether the store could be opened. */
+  readonly isRecording: boolean;
+  readonly port: number;
+  /** The path of each server, by its name. */
+  readonly paths: ReadonlyMap<string, string>;
+  /** Nothing leaves any more; what is out is waited for and recorded. */
+  close(): Promise<void>;
+  /** The same without the wait: what is out is recorded as unknown. */
+  abort(): Promise<void>;
+}
+
+/** @throws where the address cannot be listened on */
+export async function composeHttpGateway(parts: HttpGatewayParts): Promise<RunningHttpGateway> {
+  const { report, reached, where } = parts;
+  const served = parts.servers.map((one) => {
+    const known: KnownGeneration = {};
+    const paramHeaders: NonNullable<HttpUpstreamOptions['paramHeaders']> = new Map();
+    const open = (own?: OwnHandshake): McpUpstream =>
+      openUpstreamOf(one.destination, one.reach, parts.version, { ...own, paramHeaders });
+    const openUpstream = (): McpUpstream => new SessionView({ upstream: open(), known });
+    const openShared = (clientCapabilities: string): McpUpstream =>
+      open({ prefers: 'modern', clientCapabilities });
+    const server = new GuardedServer({ own: open(), isGreetedByClient: false });
+    return { ...one, ...guardServer({ ...one, report }, server), openUpstream, openShared };
+  });
+  const ledger = await composeGuardingLedger(parts, served);
+  const endpoints = new Map<string, McpEndpoint>();
+  const paths = new Map<string, string>();
+  for (const { name, server, facts, openUpstream, openShared, run } of served) {
+    const schemas = new SchemaChecks(report);
+    const common = { ledger, server, facts, run, where, report, reached, schemas };
+    const endpoint = new McpEndpoint({ ...common, openUpstream, openShared });
+    const path = `/mcp/${name}`;
+    paths.set(name, path);
+    endpoints.set(path, endpoint);
+    if (served.length === 1) endpoints.set('/mcp', endpoint);
+  }
+  const { authenticate, hostNames } = parts;
+  const door = new HttpDoor({ endpoints, authenticate, hostNames, report });
+  let port: number;
+  try {
+    port = await door.listen(parts.host, parts.port);
+  } catch (cause) {
+    await ledger.close();
+    throw cause;
+  }
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => (closing ??= closeBoth(door, ledger));
+  return {
+    isRecording: await canRead(ledger),
+    port,
+    paths,
+    close,
+    async abort() {
+      await Promise.all(served.map(({ server }) => server.close()));
+      await close();
+    },
+  };
+}
+
+/** The ledger stops sending while the door still answers what was called. */
+async function closeBoth(door: HttpDoor, ledger: Ledger): Promise<void> {
+  const doorClosed = door.close();
+  await ledger.close();
+  await doorClosed;
+}
+
+/** What reaches the server, without what stands beside it. */
+function reachOf(parts: Reach): Reach {
+  if ('url' in parts)
+    return { url: parts.url, ...(parts.headers === undefined ? {} : { headers: parts.headers }) };
+  const { command, args, env, cwd } = parts;
+  return { command, args, env, cwd };
+}
+
+function openUpstreamOf(
+  name: string,
+  reach: Reach,
+  clientVersion: string,
+  { paramHeaders, ...own }: OwnHandshake & Pick<HttpUpstreamOptions, 'paramHeaders'> = {},
+): McpUpstream {
+  const shared = paramHeaders === undefined ? {} : { paramHeaders };
+  return 'url' in reach
+    ? openHttpUpstream({ name, ...reach, clientVersion, ...own, ...shared })
+    : openStdioUpstream({ name, ...reach, clientVersion, killGraceMs: KILL_GRACE_MS, ...own });
 }
 
 async function canRead(ledger: Ledger): Promise<boolean> {

@@ -49,8 +49,9 @@ function program(): Command {
     .description(
       'stand in front of one MCP server over stdio: reads pass, writes are recorded and told truthfully',
     )
-    .argument('<command...>', 'after --: the server to start, with its arguments')
+    .argument('[command...]', 'after --: the server to start, with its arguments')
     .option('--name <name>', 'the name that the destination is recorded under', once)
+    .option('--url <address>', 'in its place: the address of a server over HTTP', once)
     .option('--config <file>', 'what its owner decides about the server (YAML or JSON)', once)
     .option(...DATA)
     .option('--run <id>', 'the run that all calls belong to', once)
@@ -93,6 +94,16 @@ function program(): Command {
     .option(...JSON_OUT)
     .action(async (options) => {
       exitCode = await (await import('./doctor.ts')).doctor(options);
+    });
+  root
+    .command('serve')
+    .description('stand in front of several MCP servers over HTTP, for clients on this machine')
+    .requiredOption('--config <file>', 'which servers, and where to listen (YAML or JSON)', once)
+    .option(...DATA)
+    .option('--host <address>', 'the address to listen on (127.0.0.1, when absent)', once)
+    .option('--port <port>', 'the port to listen on; 0 takes any that is free (3210, when absent)', once)
+    .action(async (options) => {
+      process.exit(await (await import('./serve.ts')).serve(options));
     });
   root
     .command('show')

@@ -80,6 +80,8 @@ function eventWords({ event }: HistoryEntry): string {
       return `${event.type} by ${printable(event.decision.by)} (strength: ${event.decision.strength})`;
     case 'attempt_started':
       return `attempt ${event.attempt.number} recorded as started, before anything was sent`;
+    case 'leg_recorded':
+      return `the destination asked back: leg ${event.leg} recorded, before the answer was sent`;
     case 'attempt_fenced':
       return 'the sender was gone: its attempt is unknown from here on';
     case 'evidence_recorded':

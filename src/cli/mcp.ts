@@ -1,20 +1,15 @@
 // `counterfoil mcp`: the gateway in front of one MCP server over stdio. Every line on stdout is JSON-RPC.
 
-import { existsSync, readFileSync } from 'node:fs';
-import { basename, dirname, isAbsolute, resolve } from 'node:path';
-import { composeStdioGateway } from '../compose.ts';
-import { type GatewayConfig, resumeWindowMs } from '../contracts/gateway-config.ts';
-import { loadGatewaySetup } from '../contracts/load.ts';
-import { formatProblem } from '../contracts/problem.ts';
-import { durationMs } from '../core/contract.ts';
+import { existsSync } from 'node:fs';
+import { basename, isAbsolute, resolve } from 'node:path';
+import { composeStdioGateway, type Reach } from '../compose.ts';
+import type { GatewayConfig } from '../contracts/gateway-config.ts';
 import { sha256Hex } from '../core/digest.ts';
-import { DEFAULT_BOUNDS } from '../core/repeatability.ts';
-import type { LedgerSettings } from '../engine/context.ts';
 import { A_RUN_NAME, isRunName } from '../gateway/call.ts';
-import type { GatewayRules } from '../gateway/tool-facts.ts';
 import { dataDirectory } from './data-directory.ts';
 import { localAccount } from './decide.ts';
 import { drillPoint } from './drill-point.ts';
+import { loadRules, quietConsole, reporter, settingsOf } from './gateway-setup.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, say } from './output.ts';
 import { packageVersion } from './version.ts';
@@ -24,16 +19,12 @@ export interface McpOptions {
   readonly data?: string;
   readonly name?: string;
   readonly run?: string;
+  /** The address of a server over HTTP, in the place of a command. */
+  readonly url?: string;
 }
 
 export async function mcp(command: readonly string[], options: McpOptions): Promise<number> {
-  const [program, ...args] = command;
-  if (program === undefined) {
-    throw new CommandFault(
-      EXIT.usage,
-      'Name the server to stand in front of: counterfoil mcp -- COMMAND ARGS…',
-    );
-  }
+  const reach = reachOf(command, options.url);
   const rules = loadRules(options.config);
   const config = rules.config?.value;
   if (options.run !== undefined && config?.run !== undefined && options.run !== config.run) {
@@ -51,15 +42,14 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
     }
   }
   if (options.name !== undefined) checkName(options.name, config, options.config);
-  // Whatever a library prints must not come between the lines of the protocol.
-  for (const method of ['log', 'info', 'debug'] as const) console[method] = console.error;
+  quietConsole();
   const data = dataDirectory(options.data);
-  const destination = config?.destination ?? options.name ?? nameOf(command);
+  const destination =
+    config?.destination ?? options.name ?? nameOf(options.url === undefined ? command : [options.url]);
   const gateway = await composeStdioGateway({
     data,
     destination,
-    command: program,
-    args,
+    ...reach,
     rules,
     settings: settingsOf(config),
     requester: `local:${localAccount()}`,
@@ -95,19 +85,22 @@ function checkName(name: string, config: GatewayConfig | undefined, file: string
   }
 }
 
-const SAME_AGAIN_MS = 60_000;
-const REPORTS_KEPT_MAX = 1_000;
-
-/** Other people's words are in what is told: made harmless. The same trouble is told once a minute, not each time. */
-function reporter(): (message: string) => void {
-  const saidAt = new Map<string, number>();
-  return (message) => {
-    const now = performance.now();
-    if (now - (saidAt.get(message) ?? Number.NEGATIVE_INFINITY) < SAME_AGAIN_MS) return;
-    if (saidAt.size >= REPORTS_KEPT_MAX) saidAt.clear();
-    saidAt.set(message, now);
-    say(`counterfoil: ${printable(message)}`);
-  };
+function reachOf([program, ...args]: readonly string[], url: string | undefined): Reach {
+  if (program !== undefined && url !== undefined) {
+    throw new CommandFault(EXIT.usage, 'A command and --url are both given; only one of them can be meant.');
+  }
+  if (program !== undefined) return { command: program, args };
+  if (url === undefined) {
+    throw new CommandFault(
+      EXIT.usage,
+      "missing required argument 'command': name the server to stand in front of, counterfoil mcp -- COMMAND ARGS… or counterfoil mcp --url ADDRESS",
+    );
+  }
+  const { protocol } = URL.canParse(url) ? new URL(url) : { protocol: '' };
+  if (protocol !== 'http:' && protocol !== 'https:') {
+    throw new CommandFault(EXIT.usage, `--url ${printable(url)} is no http or https address.`);
+  }
+  return { url };
 }
 
 async function untilClosed(gateway: Awaited<ReturnType<typeof composeStdioGateway>>): Promise<number> {
@@ -120,66 +113,6 @@ async function untilClosed(gateway: Awaited<ReturnType<typeof composeStdioGatewa
   await Promise.race([gateway.close(), signalled.then(() => gateway.abort())]);
   await gateway.close();
   return EXIT.done;
-}
-
-function loadRules(file: string | undefined): GatewayRules {
-  if (file === undefined) return { config: undefined, contracts: [], bindings: [] };
-  const path = resolve(file);
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (cause) {
-    throw new CommandFault(EXIT.usage, `The configuration ${file} cannot be read: ${reasonOf(cause)}.`);
-  }
-  const setup = loadGatewaySetup(text, file, {
-    today: new Date().toISOString().slice(0, 10),
-    readText(name) {
-      try {
-        return { text: readFileSync(resolve(dirname(path), name), 'utf8') };
-      } catch (cause) {
-        return { reason: reasonOf(cause) };
-      }
-    },
-  });
-  if (!setup.ok) {
-    throw new CommandFault(
-      EXIT.usage,
-      `${setup.problems.map(formatProblem).join('\n')}\nNothing was started: correct the configuration and start again.`,
-    );
-  }
-  for (const note of setup.notes) say(`counterfoil: ${formatProblem(note)}`);
-  return {
-    config: setup.config,
-    contracts: setup.contracts,
-    bindings: setup.bindings,
-  };
-}
-
-function reasonOf(cause: unknown): string {
-  const { code, message } = cause as NodeJS.ErrnoException;
-  if (code === 'ENOENT') return 'there is no such file';
-  if (code === 'EISDIR') return 'it is a directory';
-  if (code === 'EACCES') return 'this account may not read it';
-  return message;
-}
-
-function settingsOf(config: GatewayConfig | undefined): Partial<LedgerSettings> {
-  const limits = config?.limits ?? {};
-  const replyTimeoutMs = durationMs(limits.reply_timeout);
-  const callerWaitMs = durationMs(limits.caller_wait);
-  const approvalLifetimeMs = durationMs(limits.approval_lifetime);
-  const elapsedMaxMs = durationMs(limits.elapsed);
-  return {
-    resumeWindowMs: resumeWindowMs(config),
-    bounds: {
-      ...DEFAULT_BOUNDS,
-      ...(limits.attempts === undefined ? {} : { attemptsMax: limits.attempts }),
-      ...(elapsedMaxMs === undefined ? {} : { elapsedMaxMs }),
-    },
-    ...(replyTimeoutMs === undefined ? {} : { replyTimeoutMs }),
-    ...(callerWaitMs === undefined ? {} : { callerWaitMs }),
-    ...(approvalLifetimeMs === undefined ? {} : { approvalLifetimeMs }),
-  };
 }
 
 /** Programs that only start others: the name that matters comes after them. */

@@ -8,6 +8,7 @@ import { checkTogether, type Loaded } from './check-together.ts';
 import { placed, readDocument, type SourceText } from './document.ts';
 import { checkGatewayConfig, type GatewayConfig } from './gateway-config.ts';
 import { type Finding, type Path, type Problem } from './problem.ts';
+import { checkServeConfig, type ServeConfig } from './serve-config.ts';
 import { type SchemaName, validate } from './validate.ts';
 
 export interface Refused {
@@ -58,6 +59,17 @@ export function loadBinding(text: string, fileName: string): LoadedBinding | Ref
 export function loadGatewayConfig(text: string, fileName: string): LoadedConfig | Refused {
   const read = load<GatewayConfig>(text, fileName, 'gateway-config', checkGatewayConfig);
   return read.ok ? { ok: true, config: read.value, source: read.source } : read;
+}
+
+export interface LoadedServeConfig {
+  readonly ok: true;
+  readonly config: ServeConfig;
+}
+
+/** The configuration of `counterfoil serve` by itself; the files that it names are not read. */
+export function loadServeConfig(text: string, fileName: string): LoadedServeConfig | Refused {
+  const read = load<ServeConfig>(text, fileName, 'serve-config', checkServeConfig);
+  return read.ok ? { ok: true, config: read.value } : read;
 }
 
 function load<Value>(

@@ -12,6 +12,8 @@ export interface Attempt {
   readonly startedAt: number;
   readonly sendBy: number;
   readonly open: boolean;
+  /** How many messages it consists of, where the destination asked back and was answered; 1 when absent. */
+  readonly legs?: number;
   /** True when another took the claim while this attempt was out: its result is late evidence, never more. */
   readonly fenced?: boolean;
 }

@@ -46,6 +46,8 @@ export type Command =
       readonly conditions: SendingConditions;
       readonly newReview: NewReview;
     }
+  /** `leg`: counted from 2; of two answers to one question only one can be the next leg. */
+  | { readonly type: 'record_leg'; readonly attempt: string; readonly leg: number }
   | {
       readonly type: 'record_evidence';
       readonly evidence: Evidence;
@@ -118,6 +120,8 @@ export function decide(operation: Operation | undefined, command: Command, at: n
   switch (command.type) {
     case 'start_attempt':
       return startAttempt(operation, command, at);
+    case 'record_leg':
+      return recordLeg(operation, command, at);
     case 'record_evidence':
       return recordEvidence(operation, command, at);
     case 'fence_attempt':
@@ -236,6 +240,17 @@ function isSameWhy(one: Why | undefined, other: Why): boolean {
   if (one?.code !== other.code) return false;
   const isAboutOperation = one.code === 'waits_for_operation' || one.code === 'waits_for_predecessor';
   return !isAboutOperation || one.operation === (other as typeof one).operation;
+}
+
+function recordLeg(
+  { attempts, stage }: Operation,
+  { attempt: id, leg }: Extract<Command, { type: 'record_leg' }>,
+  at: number,
+): Decision {
+  const attempt = attempts.find((other) => other.id === id);
+  if (stage !== 'sending' || attempt?.open !== true) return { refusal: 'not_at_this_stage' };
+  if (leg !== (attempt.legs ?? 1) + 1) return { refusal: 'nothing_to_do' };
+  return events({ type: 'leg_recorded', at, attempt: id, leg });
 }
 
 function recordEvidence(

@@ -73,6 +73,7 @@ export const TRANSITIONS = {
   waiting: { from: ['ready'], to: 'same' },
   held: { from: ['ready'], to: 'held' },
   attempt_started: { from: ['ready'], to: 'sending' },
+  leg_recorded: { from: ['sending'], to: 'same' },
   attempt_fenced: { from: ['sending', 'parked', 'closed'], to: 'same' },
   evidence_recorded: { from: 'any', to: 'same' },
   checking: { from: ['sending', 'checking'], to: 'checking' },

@@ -227,6 +227,8 @@ export type OperationEvent = Timed &
     | { readonly type: 'waiting'; readonly why: Why }
     | { readonly type: 'held'; readonly why: Why }
     | { readonly type: 'attempt_started'; readonly attempt: Attempt }
+    /** The destination has asked back: the answer is the attempt's next leg, recorded before it leaves (D8). */
+    | { readonly type: 'leg_recorded'; readonly attempt: string; readonly leg: number }
     | { readonly type: 'attempt_fenced'; readonly attempt: string; readonly by: string }
     | {
         readonly type: 'evidence_recorded';
@@ -342,6 +344,11 @@ function apply(draft: Draft, event: Exclude<OperationEvent, { type: 'proposed' }
       draft.epoch = event.attempt.epoch;
       draft.lookUps = 0;
       draft.effect = effectOf(draft.attempts, draft.evidence);
+      return;
+    case 'leg_recorded':
+      draft.attempts = draft.attempts.map((attempt) =>
+        attempt.id === event.attempt ? { ...attempt, legs: event.leg } : attempt,
+      );
       return;
     case 'attempt_fenced':
       draft.epoch += 1;

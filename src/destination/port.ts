@@ -13,6 +13,8 @@ export interface SendRequest {
   readonly payload: string;
   /** Opaque members for the wire beside the arguments (MCP `_meta`), as JSON text; never hashed. */
   readonly meta?: string;
+  /** The caller's own connection, by the name that the door gave it: a destination that has several prefers it. */
+  readonly via?: string;
   readonly replyTimeoutMs: number;
   /** Aborts the wait on shutdown only; a caller that leaves does not trigger it. */
   readonly signal?: AbortSignal;
@@ -22,6 +24,13 @@ export interface SendRequest {
    * and report `left: 'no'` with `proof: 'refused_by_sender'`.
    */
   readonly mayLeave: () => boolean;
+  /**
+   * Records that an answer to a question of the destination is about to leave, as leg `leg` (from 2) of this attempt
+   * (D8). False: the attempt is no longer ours, or that leg was recorded before: nothing of it may leave.
+   */
+  readonly recordLeg?: (leg: number) => Promise<boolean>;
+  /** Members beside name and arguments for a leg after the first (MCP `inputResponses`), as JSON texts by name. */
+  readonly more?: Readonly<Record<string, string>>;
 }
 
 /** A complete reply. `body` is the raw JSON text of the result (MCP: of the `result` or `error` member). */

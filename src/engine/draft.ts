@@ -21,6 +21,8 @@ export interface WriteCall {
   readonly replays?: readonly string[];
   /** For the wire beside the arguments, as JSON text; never hashed. */
   readonly meta?: string;
+  /** The caller's own connection to the destination, as the door names it; of use only while the caller is there. */
+  readonly via?: string;
   /** A digest of the tool as its server lists it, by which a confirmed class is kept. */
   readonly toolDigest?: string;
   /** What the tool's own schema says against the arguments, in words; absent when they fit. */

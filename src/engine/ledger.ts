@@ -1,5 +1,6 @@
 // The ledger's commands: propose a write and be answered truthfully, decide a review, wait for an operation.
 
+import { hkdfSync } from 'node:crypto';
 import type { ToolClass } from '../core/contract.ts';
 import type { RefusalCode } from '../core/decide.ts';
 import { isFoundByLookUp } from '../core/known-facts.ts';
@@ -154,6 +155,8 @@ export class Ledger {
       return this.#alreadyExists(draft, proposed.record, proposed.isOwn);
     const isFirst = proposed.answer === 'new';
     if (isFirst) this.#deliveries.forget(proposed.record.operation.id);
+    const { id } = proposed.record.operation;
+    const stopWaiting = isFirst ? this.#sender.waitsFor(id, call) : () => {};
     const isSending = isFirst && proposed.started !== undefined;
     if (isSending) this.#background(this.#sender.sendStarted(proposed.started));
     else if (proposed.record.operation.stage === 'ready') this.#worker.nudge(proposed.record.operation.id);
@@ -161,6 +164,7 @@ export class Ledger {
       call.waitMs ??
       (isFirst ? replyTimeoutMs(settings, draft.facts) + settings.callerWaitMs : settings.callerWaitMs);
     const record = await this.#outcome(proposed.record, { waitMs, signal: call.signal, isNewest: isSending });
+    stopWaiting();
     const isOwn = proposed.answer === 'new' || proposed.isOwn;
     // Somebody else's operation is not this caller's to take back.
     if (isOwn && call.signal?.aborted === true) await this.#callerLeft(record.operation);
@@ -454,6 +458,15 @@ export class Ledger {
       .catch((cause: unknown) => this.#context.report(`A write could not be carried on: ${describe(cause)}`))
       .finally(() => this.#underWay.delete(tracked));
     this.#underWay.add(tracked);
+  }
+
+  /**
+   * A key for one purpose, from the secret beside the store: every process of this data directory has the same.
+   * @throws {StoreFault} while that secret cannot be read
+   */
+  keyFor(purpose: string): Uint8Array {
+    const key = hkdfSync('sha256', this.#context.secret, new Uint8Array(), `counterfoil ${purpose}`, 32);
+    return new Uint8Array(key);
   }
 
   /** A fresh identity for a worker of this ledger. */

@@ -125,6 +125,7 @@ export class NewOperations {
       facts: draft.facts,
       notedAt,
       ...(draft.call.meta === undefined ? {} : { meta: draft.call.meta }),
+      ...(draft.call.via === undefined ? {} : { via: draft.call.via }),
     };
     return { record, started };
   }

@@ -26,6 +26,13 @@ export interface StartedAttempt {
   /** The monotonic instant noted before the claiming transaction (D8). */
   readonly notedAt: number;
   readonly meta?: string;
+  readonly via?: string;
+}
+
+/** What goes with a payload and is no part of it. */
+export interface Beside {
+  readonly meta?: string | undefined;
+  readonly via?: string | undefined;
 }
 
 /** A destination whose tools are not known is asked again after this. */
@@ -39,6 +46,8 @@ export class Sender {
   readonly #handedOver = new Set<string>();
   /** One timer for an operation: a later call takes the place of an earlier one. */
   readonly #timers = new Map<string, () => void>();
+  /** What a caller that waits has given beside its arguments, by operation; it goes with it when it leaves. */
+  readonly #waiting = new Map<string, Beside>();
   readonly #recorder: Recorder;
   readonly #checks: Checks;
   #closing = false;
@@ -76,6 +85,12 @@ export class Sender {
   /** This process is about to record an attempt of the operation, and to send it. */
   carry(id: string): void {
     this.#carried.add(id);
+  }
+
+  /** Its caller waits; gives the function to be called when it does no more. */
+  waitsFor(id: string, beside: Beside): () => void {
+    this.#waiting.set(id, beside);
+    return () => this.#waiting.delete(id);
   }
 
   /** It was not recorded after all. */
@@ -187,7 +202,16 @@ export class Sender {
     this.onFreed(result.stored ? result.freed : []);
     if (!result.stored || result.record.operation.stage !== 'sending' || facts === undefined)
       return undefined;
-    return { record: result.record, attempt, payload: payload.text, facts, notedAt };
+    const { meta, via } = this.#waiting.get(record.operation.id) ?? {};
+    return {
+      record: result.record,
+      attempt,
+      payload: payload.text,
+      facts,
+      notedAt,
+      ...(meta === undefined ? {} : { meta }),
+      ...(via === undefined ? {} : { via }),
+    };
   }
 
   async #unsettledPredecessor(operation: Operation): Promise<string | undefined> {
@@ -215,7 +239,9 @@ export class Sender {
       mayLeave: () =>
         !this.#closing &&
         context.environment.monotonic() - started.notedAt <= context.settings.bounds.sendByMs,
+      recordLeg: (leg) => this.#recordLeg(operation.id, started.attempt, leg),
       ...(started.meta === undefined ? {} : { meta: started.meta }),
+      ...(started.via === undefined ? {} : { via: started.via }),
     });
     context.reached('bytes_left');
     const report = await sent;
@@ -223,6 +249,18 @@ export class Sender {
     const recorded = await this.#recordReport(started, report);
     this.#handedOver.delete(started.attempt);
     return recorded;
+  }
+
+  /** A leg that cannot be recorded does not leave. */
+  async #recordLeg(id: string, attempt: string, leg: number): Promise<boolean> {
+    if (this.#closing) return false;
+    try {
+      const command = { type: 'record_leg', attempt, leg } as const;
+      return (await takeStep(this.#context, { id, command: () => command })).stored;
+    } catch (cause) {
+      this.#context.report(`A leg of ${id} was not recorded, and did not leave: ${describe(cause)}`);
+      return false;
+    }
   }
 
   async #recordReport(started: StartedAttempt, report: SendReport): Promise<OperationRecord | undefined> {

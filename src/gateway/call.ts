@@ -12,6 +12,8 @@ export interface ToolCall {
   readonly arguments:
     | { readonly ok: true; readonly value: JsonObject }
     | { readonly ok: false; readonly refusal: string };
+  /** Whether it asks to be run as a task of the server (2025-11-25, experimental). */
+  readonly isTask: boolean;
   /** The raw `_meta`, passed on as it is. */
   readonly meta: string | undefined;
   /** What its `_meta` says of where it comes from. Only a write needs it: a read passes whatever is there. */
@@ -35,7 +37,8 @@ export type CallReading =
 const CALL_ID_KEYS = ['counterfoil/call', 'claudecode/toolUseId'] as const;
 /** Members of `_meta` by which a framework names the position of the call. */
 const POSITION_KEYS = ['counterfoil/position'] as const;
-const RUN_KEYS = [
+/** Members of `_meta` that say which run a call belongs to, and where in it. */
+export const RUN_KEYS = [
   'counterfoil/run',
   'counterfoil/step',
   'counterfoil/single',
@@ -60,6 +63,7 @@ export function readToolCall(params: string | undefined, defaultRun: string | un
     call: {
       tool: name.value,
       arguments: readArguments(memberText(params, 'arguments')),
+      isTask: members.values.has('task'),
       meta,
       origin: readOrigin(meta, defaultRun),
     },

@@ -1,7 +1,7 @@
 // What a server is and which tools it has, asked once without a client: for people who decide about it.
 
 import type { ToolFacts } from '../core/contract.ts';
-import type { StdioUpstream } from '../destination/mcp/stdio-upstream.ts';
+import type { McpUpstream } from '../destination/mcp/upstream.ts';
 import type { OwnerRule } from '../engine/ledger.ts';
 import { type GatewayRules, ServerFacts, type ServerIdentity } from './tool-facts.ts';
 import { GuardedServer, serverIdentity } from './upstream.ts';
@@ -30,10 +30,10 @@ const NO_RULES: GatewayRules = { config: undefined, contracts: [], bindings: [] 
 const UNGUARDED = ['resources', 'prompts', 'completions', 'tasks'] as const;
 
 export async function inspectServer(
-  upstream: StdioUpstream,
+  upstream: McpUpstream,
   options: { readonly destination: string; readonly ownerRules: readonly OwnerRule[] },
 ): Promise<ServerInspection> {
-  const server = new GuardedServer(upstream);
+  const server = new GuardedServer({ own: upstream, isGreetedByClient: false });
   const connection = await upstream.connect();
   if (!connection.connected) return { answered: false, detail: connection.detail };
   const result = upstream.handshake?.result;

@@ -1,25 +1,13 @@
 // The client's requests that have no answer yet, by their ids: who owes the answer, and whether it is still wanted.
 
+export { requestKey } from '../destination/mcp/request-key.ts';
+
 /** What the gateway must know of a request that is the server's to answer. */
 export type Passed = 'handshake' | 'list' | 'plain';
 
 type OpenRequest =
   | { readonly by: 'server'; readonly id: string; readonly what: Passed }
   | { readonly by: 'gateway'; readonly takenBack: AbortController };
-
-/**
- * The id of a request as a key, however it is spelled (servers and clients may write one string with different
- * escapes); `undefined` for what MCP does not allow as an id.
- */
-export function requestKey(idText: string | undefined): string | undefined {
-  if (idText === undefined) return undefined;
-  try {
-    const id: unknown = JSON.parse(idText);
-    return typeof id === 'string' || Number.isSafeInteger(id) ? JSON.stringify(id) : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 export class OpenRequests {
   readonly #open = new Map<string, OpenRequest>();
@@ -77,6 +65,14 @@ export class OpenRequests {
   /** Forgets one that could not be passed on. False when it was answered meanwhile. */
   dropPassed(key: string): boolean {
     return this.#open.get(key)?.by === 'server' && this.#open.delete(key);
+  }
+
+  /** The server will not answer it: its raw id, unless it was answered meanwhile. */
+  takeOne(key: string): string | undefined {
+    const request = this.#open.get(key);
+    if (request?.by !== 'server') return undefined;
+    this.#open.delete(key);
+    return request.id;
   }
 
   /** The server is gone: the raw ids of what it will not answer any more. */

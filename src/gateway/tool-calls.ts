@@ -10,7 +10,7 @@ import { type Answer, ownOperation } from '../engine/answers.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import { type AnswerDoor, answerFrame, errorFrame, resultFrame, textResult } from './answer-frame.ts';
 import { readToolCall, type ToolCall } from './call.ts';
-import { SchemaChecks } from './schema-checks.ts';
+import type { SchemaChecks } from './schema-checks.ts';
 import { readStatusQuestion, statusResult } from './status-tool.ts';
 import type { ServerFacts } from './tool-facts.ts';
 import { type ListedTool, schemaWithout } from './tool-list.ts';
@@ -26,16 +26,19 @@ export interface CallParts {
   readonly where: string;
   readonly report: (message: string) => void;
   readonly reached: Reached;
+  readonly schemas: SchemaChecks;
 }
 
 /** The connection to the client, and through it to the server. */
 export interface Line {
   /** Has the server answer the call, as it came. */
   pass(open: OpenCall): Promise<void>;
-  /** @param written told whether the operating system has taken it */
-  send(frame: string, written?: (isWritten: boolean) => void): void;
+  /** Answers the call. @param written told whether the operating system has taken it */
+  answer(open: OpenCall, frame: string, written?: (isWritten: boolean) => void): void;
   /** Aborted once the client has closed its end. */
   readonly ended: AbortSignal;
+  /** Its connection to the server, as `GuardedServer` names it. */
+  readonly via: string;
 }
 
 /** One `tools/call` that the gateway has to answer or to pass on. */
@@ -55,12 +58,10 @@ const CODE_INVALID_PARAMS = -32602;
 export class ToolCalls {
   readonly #parts: CallParts;
   readonly #line: Line;
-  readonly #schemas: SchemaChecks;
 
   constructor(parts: CallParts, line: Line) {
     this.#parts = parts;
     this.#line = line;
-    this.#schemas = new SchemaChecks(parts.report);
   }
 
   /** Never rejects: a fault of ours is an answer as well. */
@@ -110,6 +111,12 @@ export class ToolCalls {
       this.#answerError(open, `The call cannot be read: ${origin.problem}.`);
       return;
     }
+    if (call.isTask) {
+      // Its outcome would come by a way that no attempt sees.
+      const words = `NOT SENT — a write is not run as a task here. Nothing was recorded. Call ${quoted(call.tool)} again without "task".`;
+      this.#answerText(open, words);
+      return;
+    }
     const args = call.arguments.value;
     const obstacle = facts.obstacle(call.tool, args);
     if (obstacle !== undefined) {
@@ -130,6 +137,7 @@ export class ToolCalls {
       replays: origin.replays,
       signal: open.signal,
       delivery: 'told',
+      via: `${this.#line.via}:${open.key}`,
       ...(origin.run === undefined ? {} : { run: origin.run }),
       ...(call.meta === undefined ? {} : { meta: call.meta }),
       ...(problem === undefined ? {} : { schemaProblem: problem }),
@@ -158,7 +166,8 @@ export class ToolCalls {
     const { server } = this.#parts;
     const known = server.tools.get(tool);
     if (known !== undefined && server.isConnected()) return { tool: known };
-    if (known === undefined) server.tools.markStale();
+    // One that is being read, or is to be, is read anyway.
+    if (known === undefined && server.tools.isFresh) server.tools.markStale();
     // Where the server is away, what it listed before is what is known; the write waits for it then.
     const connection = await server.connect();
     return {
@@ -189,7 +198,7 @@ export class ToolCalls {
       stamp === undefined
         ? args
         : Object.fromEntries(Object.entries(args).filter(([name]) => name !== stamp));
-    return this.#schemas.problem(schema, given, `the tool ${tool.name}`);
+    return this.#parts.schemas.problem(schema, given, `the tool ${tool.name}`);
   }
 
   async #answer(open: OpenCall, answer: Answer, tool: ListedTool): Promise<void> {
@@ -201,7 +210,7 @@ export class ToolCalls {
       if (operation !== undefined) ledger.undelivered(operation.id);
       return;
     }
-    this.#line.send(frame, (isWritten) => {
+    this.#line.answer(open, frame, (isWritten) => {
       if (operation === undefined) return;
       // A client that has closed its end may read on, or not: nothing shows that this has reached it.
       if (!isWritten || this.#line.ended.aborted) ledger.undelivered(operation.id);
@@ -218,8 +227,11 @@ export class ToolCalls {
         if (tool.outputSchema === undefined) return true;
         if (structured === undefined) return false;
         return (
-          (await this.#schemas.problem(tool.outputSchema, structured, `the results of ${tool.name}`)) ===
-          undefined
+          (await this.#parts.schemas.problem(
+            tool.outputSchema,
+            structured,
+            `the results of ${tool.name}`,
+          )) === undefined
         );
       },
     };
@@ -253,7 +265,7 @@ export class ToolCalls {
         open,
         `No operation ${quoted(question.operation)} is recorded here: it never reached this ledger.`,
       );
-    } else if (!open.signal.aborted) this.#line.send(resultFrame(open.id, result));
+    } else if (!open.signal.aborted) this.#line.answer(open, resultFrame(open.id, result));
   }
 
   #fault(open: OpenCall, cause: unknown): void {
@@ -267,11 +279,11 @@ export class ToolCalls {
   }
 
   #answerText(open: OpenCall, words: string): void {
-    if (!open.signal.aborted) this.#line.send(resultFrame(open.id, textResult(words, true)));
+    if (!open.signal.aborted) this.#line.answer(open, resultFrame(open.id, textResult(words, true)));
   }
 
   #answerError(open: OpenCall, message: string): void {
-    if (!open.signal.aborted) this.#line.send(errorFrame(open.id, CODE_INVALID_PARAMS, message));
+    if (!open.signal.aborted) this.#line.answer(open, errorFrame(open.id, CODE_INVALID_PARAMS, message));
   }
 }
 

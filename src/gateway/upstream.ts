@@ -1,7 +1,11 @@
-// The MCP server behind the gateway as the engine sees it: connected only once its tools are known, and never
-// started ahead of a client that is about to greet it.
+// The MCP server behind the gateway as the engine sees it: one destination, whichever of its connections carries a
+// call. It is connected only once its tools are known, and never started ahead of a client that is about to greet it.
 
-import type { StdioUpstream } from '../destination/mcp/stdio-upstream.ts';
+import { memberText } from '../core/json-frame.ts';
+import { type Answers, answerMembers, type Question, readInputRequired } from '../destination/mcp/asking.ts';
+import { withMember, withoutMembers } from '../destination/mcp/json-edit.ts';
+import { META } from '../destination/mcp/mcp-headers.ts';
+import type { McpUpstream } from '../destination/mcp/upstream.ts';
 import type {
   AskReport,
   AskRequest,
@@ -17,28 +21,52 @@ import { ToolList } from './tool-list.ts';
 /** A client greets within moments of starting us; a server that had to greet us first would be started twice. */
 const GREETING_MS = 2_000;
 const LIST_TIMEOUT_MS = 30_000;
+/** How often a server may ask back in one attempt. */
+const LEGS_MAX = 16;
+/** As for the first byte of an attempt (D8): what was recorded leaves at once or not at all. */
+const LEG_SEND_BY_MS = 2_000;
+const TASKS = 'io.modelcontextprotocol/tasks';
+
+export type AskCaller = (call: string, questions: readonly Question[]) => Promise<Answers>;
+
+export interface GuardedServerOptions {
+  /** Used where no client's connection is there: for work that has waited, and for look-ups. */
+  readonly own: McpUpstream;
+  /** Whether `own` is the connection of the one client, which greets the server through it. */
+  readonly isGreetedByClient: boolean;
+}
 
 export class GuardedServer implements Destination {
   readonly name: string;
   readonly tools: ToolList;
   onLateReply?: (late: LateReply) => void;
-  readonly #upstream: StdioUpstream;
+  readonly #own: McpUpstream;
+  /** Connections of clients, by the names that their calls are sent with. */
+  readonly #attached = new Map<string, { readonly upstream: McpUpstream; readonly ask: AskCaller }>();
+  /** Writes that are out, by connection and call, and how many legs of each have left. */
+  readonly #out = new Map<string, { readonly request: SendRequest; legs: number }>();
+  readonly #retiring = new Set<Promise<void>>();
+  #attachedCount = 0;
   #facts: ServerFacts | undefined;
   #greeted: () => void = () => {};
   readonly #greeting: Promise<void>;
 
-  constructor(upstream: StdioUpstream) {
-    this.name = upstream.name;
-    this.#upstream = upstream;
-    upstream.onLateReply = (late) => this.onLateReply?.(late);
+  constructor({ own, isGreetedByClient }: GuardedServerOptions) {
+    this.name = own.name;
+    this.#own = own;
+    this.#listen(own);
     this.tools = new ToolList(async (cursor) => {
       const params = cursor === undefined ? '{}' : JSON.stringify({ cursor });
-      const report = await upstream.request('tools/list', params, LIST_TIMEOUT_MS);
+      const report = await this.#usable().request('tools/list', params, LIST_TIMEOUT_MS);
       if (!report.answered) return { problem: report.detail };
       if (report.reply.kind === 'result') return { result: report.reply.body };
       return { problem: `tools/list was answered with ${report.reply.body.slice(0, 200)}` };
     });
-    this.#greeting = new Promise((resolve) => {
+    this.#greeting = isGreetedByClient ? this.#whenGreeted() : Promise.resolve();
+  }
+
+  #whenGreeted(): Promise<void> {
+    return new Promise((resolve) => {
       const timer = setTimeout(resolve, GREETING_MS);
       timer.unref();
       this.#greeted = () => {
@@ -53,6 +81,27 @@ export class GuardedServer implements Destination {
     this.#facts = facts;
   }
 
+  /**
+   * A client's own connection; gives the name under which its calls find it.
+   * @param ask asks the caller of one call, by its key, what the server has asked back
+   */
+  attach(upstream: McpUpstream, ask: AskCaller): string {
+    if (upstream !== this.#own) this.#listen(upstream);
+    this.#attachedCount += 1;
+    const via = `c${this.#attachedCount}`;
+    this.#attached.set(via, { upstream, ask });
+    return via;
+  }
+
+  /** The client has left: what it has out is followed to its end on its connection, which closes then. */
+  detach(via: string): void {
+    const upstream = this.#attached.get(via)?.upstream;
+    if (upstream === undefined || upstream === this.#own) return;
+    this.#attached.delete(via);
+    const retiring: Promise<void> = upstream.retire().finally(() => this.#retiring.delete(retiring));
+    this.#retiring.add(retiring);
+  }
+
   /** The client has completed its handshake: what is open may go on. */
   clientGreeted(): void {
     this.#greeted();
@@ -60,39 +109,142 @@ export class GuardedServer implements Destination {
 
   /** Not while the list may have changed: a tool is judged by what it is now. */
   isConnected(): boolean {
-    return this.#upstream.isConnected() && this.tools.isFresh;
+    return this.#usable().isConnected() && this.tools.isFresh;
   }
 
   async connect(): Promise<ConnectReport> {
-    if (this.#upstream.handshake === undefined) await this.#greeting;
-    const connection = await this.#upstream.connect();
-    if (!connection.connected) return connection;
-    const identity = serverIdentity(this.#upstream.handshake?.result);
+    if (!this.#usable().isConnected()) {
+      if (this.#own.handshake === undefined) await this.#greeting;
+      const connection = await this.#usable().connect();
+      if (!connection.connected) return connection;
+    }
+    const identity = serverIdentity(this.#usable().handshake?.result);
     if (identity !== undefined) this.#facts?.identify(identity);
     const problem = await this.tools.ensure();
     return problem === undefined ? { connected: true } : { connected: false, detail: problem };
   }
 
-  send(request: SendRequest): Promise<SendReport> {
-    return this.#upstream.send(request);
+  async send(request: SendRequest): Promise<SendReport> {
+    const { via = '' } = request;
+    // The connection's name, and on it the call whose caller is there.
+    const end = via.indexOf(':');
+    const callers = this.#attached.get(via.slice(0, end));
+    if (callers?.upstream.isConnected() !== true) {
+      const { via: _, ...withoutCaller } = request;
+      return this.#sendLegs(this.#usable(), withoutCaller, async () => undefined);
+    }
+    const call = via.slice(end + 1);
+    this.#out.set(via, { request, legs: 1 });
+    try {
+      return await this.#sendLegs(callers.upstream, { ...request, via: call }, (questions) =>
+        callers.ask(call, questions),
+      );
+    } finally {
+      this.#out.delete(via);
+    }
+  }
+
+  /**
+   * The caller is about to answer a question of the server about this call. Where the call is a write that is out, the
+   * answer is its next leg and recorded first (D8); false: it must not leave.
+   */
+  async mayAnswer(via: string): Promise<boolean> {
+    const out = this.#out.get(via);
+    if (out?.request.recordLeg === undefined) return true;
+    out.legs += 1;
+    return out.request.recordLeg(out.legs);
+  }
+
+  /** The operation of a call that is a write and out, by the call's key alone. */
+  operationOf(call: string): string | undefined {
+    for (const [via, { request }] of this.#out) if (via.endsWith(`:${call}`)) return request.operation;
+    return undefined;
+  }
+
+  /** The writes that are out on one connection, as `mayAnswer` knows them. */
+  outOn(connection: string): readonly string[] {
+    return [...this.#out.keys()].filter((via) => via.startsWith(`${connection}:`));
+  }
+
+  /** One attempt: as many legs as the server asks questions, each answer recorded before it leaves. */
+  async #sendLegs(
+    upstream: McpUpstream,
+    request: SendRequest,
+    ask: (questions: readonly Question[]) => Promise<Answers>,
+  ): Promise<SendReport> {
+    let report = await upstream.send(withoutTasks(request));
+    for (let leg = 2; ; leg += 1) {
+      const reply = report.left === 'maybe' ? report.reply : undefined;
+      const asked = reply?.kind === 'result' ? readInputRequired(reply.body) : undefined;
+      if (asked === undefined) return report;
+      const answers = leg > LEGS_MAX ? undefined : await ask(asked.questions);
+      if (answers === undefined) return unknown('timeout', 'it asked back, and was given no answer');
+      if ((await request.recordLeg?.(leg)) !== true) {
+        return unknown('aborted', 'it asked back, and the answer could not be recorded; it was not sent');
+      }
+      const recordedAt = performance.now();
+      report = await upstream.send({
+        ...withoutTasks(request),
+        more: answerMembers(answers, asked.requestState),
+        mayLeave: () => performance.now() - recordedAt <= LEG_SEND_BY_MS,
+      });
+      // What has left before stays out.
+      if (report.left === 'no')
+        return unknown('cut', `it asked back, and the answer did not leave: ${report.detail}`);
+    }
   }
 
   ask(request: AskRequest): Promise<AskReport> {
-    return this.#upstream.ask(request);
+    return this.#usable().ask(request);
   }
 
-  close(): Promise<void> {
-    return this.#upstream.close();
+  async close(): Promise<void> {
+    const all = new Set([this.#own, ...[...this.#attached.values()].map(({ upstream }) => upstream)]);
+    await Promise.all([...all].map((upstream) => upstream.close()));
+    await Promise.all(this.#retiring);
   }
+
+  /** Our own connection where it is there, else a client's. */
+  #usable(): McpUpstream {
+    if (this.#own.isConnected()) return this.#own;
+    for (const { upstream } of this.#attached.values()) if (upstream.isConnected()) return upstream;
+    return this.#own;
+  }
+
+  #listen(upstream: McpUpstream): void {
+    upstream.onLateReply = (late) => this.onLateReply?.(late);
+  }
+}
+
+interface ServerInfo {
+  readonly name?: unknown;
+  readonly version?: unknown;
+}
+
+function unknown(ended: 'timeout' | 'aborted' | 'cut', detail: string): SendReport {
+  return { left: 'maybe', ended, detail };
+}
+
+/** A write is not run as a task of the server's own: its outcome would come by a way that no attempt sees. */
+function withoutTasks(request: SendRequest): SendRequest {
+  const capabilities = request.meta && memberText(request.meta, META.clientCapabilities);
+  if (request.meta === undefined || capabilities === undefined) return request;
+  const extensions = memberText(capabilities, 'extensions');
+  if (extensions === undefined || !extensions.includes(TASKS)) return request;
+  const kept = withMember(capabilities, 'extensions', withoutMembers(extensions, [TASKS]));
+  return { ...request, meta: withMember(request.meta, META.clientCapabilities, kept) };
 }
 
 /** What a server calls itself, from its answer to the handshake. */
 export function serverIdentity(result: string | undefined): ServerIdentity | undefined {
   if (result === undefined) return undefined;
   try {
-    const info = (
-      JSON.parse(result) as { readonly serverInfo?: { readonly name?: unknown; readonly version?: unknown } }
-    ).serverInfo;
+    const read = JSON.parse(result) as {
+      readonly serverInfo?: ServerInfo;
+      readonly _meta?: { readonly 'io.modelcontextprotocol/serverInfo'?: ServerInfo };
+    };
+    // The handshake of 2025-11-25 names it in the result, the discovery of 2026-07-28 in its `_meta`.
+    const info = read.serverInfo ?? read._meta?.['io.modelcontextprotocol/serverInfo'];
     if (typeof info?.name !== 'string') return undefined;
     return { name: info.name, version: typeof info.version === 'string' ? info.version : '' };
   } catch {

@@ -910,3 +910,31 @@ describe('time alone', () => {
     expect(asked.operation.review?.because).toEqual({ code: 'approval_expired' });
   });
 });
+
+describe('the legs of an attempt, where the destination asks back', () => {
+  const leg = (attempt: string, number: number) => ({ type: 'record_leg', attempt, leg: number }) as const;
+
+  test('each is recorded once, in its order, while the attempt is out', () => {
+    const bundle = setup();
+    expect(bundle.run(leg('att_1', 2))).toEqual({ refusal: 'not_at_this_stage' });
+    bundle.start();
+    expect(bundle.run(leg('att_2', 2))).toEqual({ refusal: 'not_at_this_stage' });
+    expect(bundle.run(leg('att_1', 3))).toEqual({ refusal: 'nothing_to_do' });
+    expect(types(bundle.run(leg('att_1', 2)))).toEqual(['leg_recorded']);
+    expect(bundle.run(leg('att_1', 2))).toEqual({ refusal: 'nothing_to_do' });
+    expect(types(bundle.run(leg('att_1', 3)))).toEqual(['leg_recorded']);
+    expect(bundle.operation.attempts).toMatchObject([{ id: 'att_1', open: true, legs: 3 }]);
+    expect(bundle.state).toBe('sending unknown');
+  });
+
+  test('none is recorded for an attempt that has come back, or whose claim was lost', () => {
+    const back = setup();
+    back.start();
+    back.comesBack(ACCEPTED);
+    expect(back.run(leg('att_1', 2))).toEqual({ refusal: 'not_at_this_stage' });
+    const fenced = setup();
+    fenced.start();
+    fenced.fence();
+    expect(fenced.run(leg('att_1', 2))).toEqual({ refusal: 'not_at_this_stage' });
+  });
+});

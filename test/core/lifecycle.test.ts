@@ -37,6 +37,7 @@ const EXPECTED: {
   held: { at: ['ready'], then: 'held' },
   attempt_started: { at: ['ready'], then: 'sending' },
   // Contradicting evidence parks an operation while a later attempt is out, and a person may close it then.
+  leg_recorded: { at: ['sending'] },
   attempt_fenced: { at: ['sending', 'parked', 'closed'] },
   // "Evidence merges whenever it arrives."
   evidence_recorded: { at: ANYWHERE },

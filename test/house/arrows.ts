@@ -27,7 +27,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
   destination: {
     arrows: ['core'],
     node: ['buffer', 'child_process', 'crypto', 'net', 'perf_hooks', 'stream'],
-    packages: [],
+    packages: ['undici'],
   },
 
   clients: {
@@ -55,13 +55,23 @@ export const ROOMS: { readonly [room: string]: Room } = {
       'destination/port.ts',
       { to: 'destination/mcp/frame.ts', because: 'client and server speak the same wire, read in one place' },
       { to: 'destination/mcp/line-framing.ts', because: 'the same wire' },
+      { to: 'destination/mcp/request-key.ts', because: 'the same wire' },
+      { to: 'destination/mcp/asking.ts', because: 'the same wire: what a server asks back' },
       {
-        to: 'destination/mcp/stdio-upstream.ts',
+        to: 'destination/mcp/json-edit.ts',
+        because: 'the same wire: what one generation has and the other not',
+      },
+      {
+        to: 'destination/mcp/mcp-headers.ts',
+        because: 'the same wire: headers are written there and checked here',
+      },
+      {
+        to: 'destination/mcp/upstream.ts',
         as: 'types',
         because: 'what is not a write passes to the server itself; compose hands the running one in',
       },
     ],
-    node: ['crypto', 'perf_hooks', 'stream'],
+    node: ['crypto', 'http', 'net', 'perf_hooks', 'stream'],
     packages: [],
   },
 

@@ -17,6 +17,16 @@ export function readMcpFrame(bytes: Buffer): McpFrame {
   return { bytes, text, head: scanFrame(text) };
 }
 
+/**
+ * The same frame in one line. Between the tokens of JSON a line feed is space, and within a string it may not stand:
+ * a message that came over HTTP may hold some, and on a line each would end it.
+ */
+export function oneLine<Text extends string | Buffer>(frame: Text): Text {
+  if (!frame.includes('\n') && !frame.includes('\r')) return frame;
+  if (typeof frame === 'string') return frame.replaceAll(/[\r\n]/g, ' ') as Text;
+  return Buffer.from(frame.map((byte) => (byte === 0x0a || byte === 0x0d ? 0x20 : byte))) as Text;
+}
+
 export type Answer =
   | { readonly readable: true; readonly reply: Reply }
   | { readonly readable: false; readonly detail: string };

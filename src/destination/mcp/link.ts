@@ -42,9 +42,7 @@ export function settlePhase(link: Link, phase: 'connected' | 'ended'): void {
 /** Ends a link that was replaced, as soon as none of our calls waits on it. */
 export function retire(link: Link): void {
   link.retired = true;
-  const end = () => void link.child.terminate();
-  if (link.calls.size === 0) end();
-  else link.calls.onIdle = end;
+  link.calls.whenIdle(() => void link.child.terminate());
 }
 
 /** The phase when it becomes `connected` or `ended`; undefined when it does not within the time. */

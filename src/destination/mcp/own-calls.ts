@@ -9,6 +9,7 @@ export type CallEnd =
   | { readonly ended: 'cut' | 'timeout' | 'unreadable' | 'aborted'; readonly detail: string };
 
 export interface OwnCall {
+  /** `Infinity`: for as long as it takes. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   /** Set for a write: an answer that comes after the wait has ended is still evidence about this attempt. */
@@ -25,7 +26,7 @@ const LATE_MAX = 4096;
 
 interface Waiting {
   readonly call: OwnCall;
-  readonly timer: NodeJS.Timeout;
+  readonly timer: NodeJS.Timeout | undefined;
   readonly unwatch: (() => void) | undefined;
 }
 
@@ -33,23 +34,20 @@ export class OwnCalls {
   readonly #waiting = new Map<string, Waiting>();
   readonly #late = new Map<string, { readonly operation: string; readonly attempt: string }>();
   readonly #onLateReply: (late: LateReply) => void;
-  /** Called when the last waiting call has ended. */
-  onIdle: (() => void) | undefined;
+  readonly #idleWaiters = new Set<() => void>();
 
   constructor(onLateReply: (late: LateReply) => void) {
     this.#onLateReply = onLateReply;
   }
 
-  get size(): number {
-    return this.#waiting.size;
-  }
-
   /** Starts the wait. Called in the turn in which the request was written, so that no answer can precede it. */
   open(id: string, call: OwnCall): void {
     const onAbort = () => this.end(id, { ended: 'aborted', detail: 'the wait was aborted' });
-    const timer = setTimeout(() => {
-      this.end(id, { ended: 'timeout', detail: `no answer within ${call.timeoutMs} ms` });
-    }, call.timeoutMs);
+    const timer = Number.isFinite(call.timeoutMs)
+      ? setTimeout(() => {
+          this.end(id, { ended: 'timeout', detail: `no answer within ${call.timeoutMs} ms` });
+        }, call.timeoutMs)
+      : undefined;
     const unwatch = call.signal && watchAbort(call.signal, onAbort);
     this.#waiting.set(id, { call, timer, unwatch });
   }
@@ -82,7 +80,19 @@ export class OwnCalls {
       this.#remember(id, waiting.call.write);
     }
     waiting.call.onEnd(end);
-    if (this.#waiting.size === 0) this.onIdle?.();
+    if (this.#waiting.size === 0) this.#tellIdle();
+  }
+
+  /** Tells once when no call waits, which may be at once. */
+  whenIdle(tell: () => void): void {
+    this.#idleWaiters.add(tell);
+    if (this.#waiting.size === 0) this.#tellIdle();
+  }
+
+  #tellIdle(): void {
+    const waiters = [...this.#idleWaiters];
+    this.#idleWaiters.clear();
+    for (const tell of waiters) tell();
   }
 
   endAll(ended: 'cut' | 'aborted', detail: string): void {

@@ -1,30 +1,42 @@
-// The lines that we write ourselves, with their terminators. Texts that are given are put in as they are.
+// The messages that we write ourselves. Texts that are given are put in as they are; a line has its terminator.
 
 import type { McpFrame } from './frame.ts';
 
 export const INITIALIZED_LINE = '{"jsonrpc":"2.0","method":"notifications/initialized"}\n';
 
-/** Undefined when the params hold a line feed, which would end the frame in the middle. */
-export function requestLine(id: string, method: string, params: string): string | undefined {
-  if (params.includes('\n')) return undefined;
-  return `{"jsonrpc":"2.0","id":"${id}","method":${JSON.stringify(method)},"params":${params}}\n`;
+export function requestText(id: string, method: string, params: string): string {
+  return `{"jsonrpc":"2.0","id":"${id}","method":${JSON.stringify(method)},"params":${params}}`;
 }
 
-export function callParams(tool: string, payload: string, meta: string | undefined): string {
+/** Undefined when the params hold a line feed, which would end the frame in the middle. */
+export function requestLine(id: string, method: string, params: string): string | undefined {
+  return params.includes('\n') ? undefined : `${requestText(id, method, params)}\n`;
+}
+
+export function callParams(
+  tool: string,
+  payload: string,
+  meta: string | undefined,
+  more: Readonly<Record<string, string>> = {},
+): string {
   const metaMember = meta === undefined ? '' : `,"_meta":${meta}`;
-  return `{"name":${JSON.stringify(tool)},"arguments":${payload}${metaMember}}`;
+  const others = Object.entries(more).map(([name, value]) => `,${JSON.stringify(name)}:${value}`);
+  return `{"name":${JSON.stringify(tool)},"arguments":${payload}${metaMember}${others.join('')}}`;
+}
+
+export function cancelParams(id: string): string {
+  return `{"requestId":"${id}","reason":"timed out"}`;
 }
 
 export function cancelLine(id: string): string {
-  const params = `{"requestId":"${id}","reason":"timed out"}`;
-  return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}\n`;
+  return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":${cancelParams(id)}}\n`;
 }
 
 /** The answer to a server's request when there is no client that could give one: a server must not wait for nobody. */
-export function clientlessAnswerLine({ text, head }: McpFrame): string | undefined {
+export function clientlessAnswer({ text, head }: McpFrame): string | undefined {
   if (head?.id === undefined || head.method === undefined) return undefined;
   const id = text.slice(head.id.start, head.id.end);
   const answer =
     head.method === 'ping' ? '"result":{}' : '"error":{"code":-32601,"message":"There is no client here"}';
-  return `{"jsonrpc":"2.0","id":${id},${answer}}\n`;
+  return `{"jsonrpc":"2.0","id":${id},${answer}}`;
 }

@@ -6,26 +6,20 @@
 
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { memberText } from '../../core/json-frame.ts';
 import { watchAbort } from '../abort-watch.ts';
-import type {
-  AskReport,
-  AskRequest,
-  ConnectReport,
-  Destination,
-  LateReply,
-  SendReport,
-  SendRequest,
-} from '../port.ts';
+import type { AskReport, AskRequest, ConnectReport, LateReply, SendReport, SendRequest } from '../port.ts';
 import { capReply, REPLY_MAX_BYTES } from '../reply-cap.ts';
 import { type McpFrame, readAnswer, readMcpFrame } from './frame.ts';
 import type { UnreadableLine } from './line-framing.ts';
 import { type Handshake, type Link, newLink, phaseSettled, retire, settlePhase } from './link.ts';
 import { type CallEnd, OwnCalls } from './own-calls.ts';
-import { callParams, cancelLine, clientlessAnswerLine, INITIALIZED_LINE, requestLine } from './own-lines.ts';
+import { handshakeOrder, isAgreement, metaAfter, ownParams, paramsAfter } from './own-handshake.ts';
+import { callParams, cancelLine, clientlessAnswer, INITIALIZED_LINE, requestLine } from './own-lines.ts';
+import { requestKey } from './request-key.ts';
 import { type ChildExit, StdioChild, type StdioCommand } from './stdio-child.ts';
+import type { ForwardReport, McpUpstream, OwnHandshake, RequestOptions } from './upstream.ts';
 
-export interface StdioUpstreamOptions extends StdioCommand {
+export interface StdioUpstreamOptions extends StdioCommand, OwnHandshake {
   /** The destination's stable configured name. */
   readonly name: string;
   /** How long one `connect` may take, start and handshake together. Default 30 s. */
@@ -36,23 +30,16 @@ export interface StdioUpstreamOptions extends StdioCommand {
   readonly frameMaxBytes?: number;
   /** How long the child has to end after its input was closed, and again after SIGTERM. Default 2 s. */
   readonly killGraceMs?: number;
-  /** Our own version, told to the server when the handshake is ours. */
-  readonly clientVersion?: string;
 }
-
-/**
- * `full`: written, but the source should pause until `drained`. `not_connected`: nothing was written, because
- * no child runs or its handshake is being replayed: `connect`, then forward again.
- */
-export type ForwardReport = 'written' | 'full' | 'not_connected';
 
 export function openStdioUpstream(options: StdioUpstreamOptions): StdioUpstream {
   return new StdioUpstream(options);
 }
 
-const PROTOCOL_VERSION = '2025-11-25';
 const START_TIMEOUT_MS = 30_000;
 const KILL_GRACE_MS = 2_000;
+/** A server of the session generation may not answer what it does not know. */
+const PROBE_MS = 3_000;
 const LINE_FEED = Buffer.from('\n');
 
 /** Why nothing can be handed over now, in the words of a `SendReport`. */
@@ -61,11 +48,13 @@ interface Obstacle {
   readonly detail: string;
 }
 
-export class StdioUpstream implements Destination {
+export class StdioUpstream implements McpUpstream {
   readonly name: string;
   onLateReply?: (late: LateReply) => void;
   /** Every frame of the server that is not for us, unchanged. Without a listener the server's requests are refused. */
   onFrame?: (frame: McpFrame) => void;
+  /** A request of the client whose answer came and cannot be read. */
+  onUnanswered?: (key: string, detail: string) => void;
   /** The child has ended by itself: what the client asked it will not be answered. Not called after `close`. */
   onExit?: (exit: ChildExit) => void;
   /**
@@ -89,6 +78,8 @@ export class StdioUpstream implements Destination {
   #connecting: Promise<ConnectReport> | undefined;
   #lastEnd: Obstacle = { proof: 'not_connected', detail: 'the MCP server has not been started' };
   #isClosed = false;
+  /** Set by `retire`: what is out is awaited, nothing new goes out. */
+  #isRetired = false;
 
   constructor(options: StdioUpstreamOptions) {
     this.name = options.name;
@@ -108,11 +99,12 @@ export class StdioUpstream implements Destination {
   }
 
   isConnected(): boolean {
-    return this.#link?.phase === 'connected' && this.#link.child.isOpen;
+    return this.#link?.phase === 'connected' && this.#link.child.isOpen && !this.#isRetired;
   }
 
   connect(): Promise<ConnectReport> {
-    if (this.#isClosed) return Promise.resolve({ connected: false, detail: 'it was closed' });
+    if (this.#isClosed || this.#isRetired)
+      return Promise.resolve({ connected: false, detail: 'it was closed' });
     if (this.isConnected()) return Promise.resolve({ connected: true });
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
@@ -124,7 +116,7 @@ export class StdioUpstream implements Destination {
 
   /** Writes one frame of the client unchanged. A client's `initialize` starts the child when none runs. */
   forward(frame: McpFrame): ForwardReport {
-    if (this.#isClosed) return 'not_connected';
+    if (this.#isClosed || this.#isRetired) return 'not_connected';
     const method = frame.head?.method;
     if ((method === 'initialize' || method === 'server/discover') && frame.head?.id !== undefined) {
       this.#beginClientHandshake(frame, method);
@@ -149,7 +141,12 @@ export class StdioUpstream implements Destination {
 
   async send(request: SendRequest): Promise<SendReport> {
     const id = this.#nextId();
-    const params = callParams(request.tool, request.payload, request.meta ?? this.#envelope());
+    const params = callParams(
+      request.tool,
+      request.payload,
+      metaAfter(this.#handshake, request.meta),
+      request.more,
+    );
     const line = requestLine(id, 'tools/call', params);
     if (line === undefined)
       return refused('its payload or meta holds a line feed, which would end the frame');
@@ -176,16 +173,24 @@ export class StdioUpstream implements Destination {
   }
 
   async ask(request: AskRequest): Promise<AskReport> {
-    const params = callParams(request.tool, request.payload, this.#envelope());
-    return this.request('tools/call', params, request.timeoutMs);
+    return this.request(
+      'tools/call',
+      callParams(request.tool, request.payload, undefined),
+      request.timeoutMs,
+    );
   }
 
   /** One read-only request of our own, `tools/list` for one. A time-out cancels it at the server. */
-  async request(method: string, params: string, timeoutMs: number): Promise<AskReport> {
+  async request(
+    method: string,
+    params: string,
+    timeoutMs: number,
+    options: RequestOptions = {},
+  ): Promise<AskReport> {
     const link = this.#link;
     if (link === undefined || !this.isConnected())
       return { answered: false, detail: this.#whyNotConnected().detail };
-    return this.#request(link, method, params, timeoutMs);
+    return this.#request(link, method, paramsAfter(this.#handshake, params), timeoutMs, options);
   }
 
   async close(): Promise<void> {
@@ -194,6 +199,14 @@ export class StdioUpstream implements Destination {
     const links = [...this.#links];
     for (const link of links) link.calls.endAll('aborted', 'the connection was closed while it waited');
     await Promise.all(links.map((link) => link.child.terminate()));
+  }
+
+  async retire(): Promise<void> {
+    this.#isRetired = true;
+    await Promise.all(
+      [...this.#links].map(({ calls }) => new Promise<void>((resolve) => calls.whenIdle(resolve))),
+    );
+    await this.close();
   }
 
   // ——— start and handshake
@@ -245,36 +258,46 @@ export class StdioUpstream implements Destination {
       await link.child.terminate();
       return this.#lastEnd.detail;
     }
-    const method = this.#handshake?.method ?? 'initialize';
-    const params = this.#handshake?.params ?? this.#ownParams();
+    const known = this.#handshake?.method;
+    const order = known === undefined ? handshakeOrder(this.#options.prefers) : [known];
     link.phase = 'own_handshake';
-    const report = await this.#request(link, method, params, timeoutMs);
-    if (link.retired) return this.#lastEnd.detail;
-    if (link.phase !== 'own_handshake') {
-      await link.child.terminate();
-      return this.#lastEnd.detail;
+    let why = '';
+    for (const method of order) {
+      const params = this.#handshake?.params ?? ownParams(method, this.#options);
+      const isProbe = method === 'server/discover' && method !== order.at(-1);
+      const report = await this.#request(
+        link,
+        method,
+        params,
+        isProbe ? Math.min(timeoutMs, PROBE_MS) : timeoutMs,
+      );
+      if (link.retired) return this.#lastEnd.detail;
+      if (link.phase !== 'own_handshake') {
+        await link.child.terminate();
+        return this.#lastEnd.detail;
+      }
+      if (
+        report.answered &&
+        report.reply.kind !== 'protocol_error' &&
+        isAgreement(method, report.reply.body)
+      ) {
+        if (method === 'initialize') link.child.write(INITIALIZED_LINE);
+        this.#handshake ??= { method, params, result: report.reply.body };
+        settlePhase(link, 'connected');
+        return undefined;
+      }
+      why = report.answered ? `answered with ${report.reply.body.slice(0, 500)}` : report.detail;
+      if (!report.answered && !isProbe) break;
     }
-    if (!report.answered || report.reply.kind === 'protocol_error') {
-      const why = report.answered ? `answered with ${report.reply.body.slice(0, 500)}` : report.detail;
-      await link.child.terminate();
-      this.#lastEnd = { proof: 'not_connected', detail: `the MCP server's handshake failed: ${why}` };
-      return this.#lastEnd.detail;
-    }
-    if (method === 'initialize') link.child.write(INITIALIZED_LINE);
-    this.#handshake ??= { method, params, result: report.reply.body };
-    settlePhase(link, 'connected');
-    return undefined;
+    await link.child.terminate();
+    this.#lastEnd = { proof: 'not_connected', detail: `the MCP server's handshake failed: ${why}` };
+    return this.#lastEnd.detail;
   }
 
   #whyNotConnected(): Obstacle {
     const isShakingHands = this.#link?.phase === 'own_handshake' || this.#link?.phase === 'client_handshake';
     if (!isShakingHands || this.#isClosed) return this.#lastEnd;
     return { proof: 'not_connected', detail: "the MCP server's handshake is not complete" };
-  }
-
-  #ownParams(): string {
-    const clientInfo = { name: 'counterfoil', version: this.#options.clientVersion ?? '0' };
-    return JSON.stringify({ protocolVersion: PROTOCOL_VERSION, capabilities: {}, clientInfo });
   }
 
   /**
@@ -337,8 +360,8 @@ export class StdioUpstream implements Destination {
       this.onFrame(frame);
       return;
     }
-    const answer = clientlessAnswerLine(frame);
-    if (answer !== undefined && link.child.isOpen) link.child.write(answer);
+    const answer = clientlessAnswer(frame);
+    if (answer !== undefined && link.child.isOpen) link.child.write(`${answer}\n`);
   }
 
   /** The id when it is one of ours; servers may write it with escapes. */
@@ -362,8 +385,13 @@ export class StdioUpstream implements Destination {
   #onChildUnreadable(link: Link, line: UnreadableLine): void {
     // Servers write the id before or behind the result; both ends of the line were kept.
     const text = `${line.start.toString('latin1')} ${line.end.toString('latin1')}`;
-    this.#endUnreadable(link, text, `the reply is ${line.bytes} bytes long, more than is read`);
+    const detail = `the reply is ${line.bytes} bytes long, more than is read`;
+    this.#endUnreadable(link, text, detail);
     this.#drop(line.start);
+    const id =
+      ID_FIRST.exec(line.start.toString('utf8'))?.[1] ?? ID_LAST.exec(line.end.toString('utf8'))?.[1];
+    const key = requestKey(id);
+    if (key !== undefined && !link.retired) this.onUnanswered?.(key, detail);
   }
 
   /**
@@ -401,14 +429,15 @@ export class StdioUpstream implements Destination {
     return `${this.#idPrefix}${this.#idCount}`;
   }
 
-  /** What each request of the session-less generation carries, taken from the client's own handshake. */
-  #envelope(): string | undefined {
-    if (this.#handshake?.method !== 'server/discover') return undefined;
-    return memberText(this.#handshake.params, '_meta');
-  }
-
-  #request(link: Link, method: string, params: string, timeoutMs: number): Promise<AskReport> {
+  #request(
+    link: Link,
+    method: string,
+    params: string,
+    timeoutMs: number,
+    { signal, about, asked }: RequestOptions = {},
+  ): Promise<AskReport> {
     const id = this.#nextId();
+    asked?.(id);
     const line = requestLine(id, method, params);
     if (line === undefined) {
       return Promise.resolve({
@@ -420,16 +449,22 @@ export class StdioUpstream implements Destination {
     return new Promise((resolve) => {
       const onEnd = (end: CallEnd) => {
         if (end.ended === 'reply') {
-          resolve({ answered: true, reply: capReply(end.reply, this.#replyMaxBytes) });
+          // What passes to a client is not cut.
+          const reply = about === undefined ? capReply(end.reply, this.#replyMaxBytes) : end.reply;
+          resolve({ answered: true, reply });
           return;
         }
         // Only reads are cancelled: a write that has left is never called back.
-        if (end.ended === 'timeout' && method !== 'initialize' && link.child.isOpen) {
+        if (
+          (end.ended === 'timeout' || end.ended === 'aborted') &&
+          method !== 'initialize' &&
+          link.child.isOpen
+        ) {
           link.child.write(cancelLine(id));
         }
         resolve({ answered: false, detail: end.detail });
       };
-      link.calls.open(id, { timeoutMs, onEnd });
+      link.calls.open(id, { timeoutMs, signal, onEnd });
     });
   }
 
@@ -461,6 +496,10 @@ export class StdioUpstream implements Destination {
     return { left: 'maybe', ended: 'reply', reply, detail: 'the MCP server answered' };
   }
 }
+
+/** Where the id of an answer stands that is too long to be read: before its result, or behind it. */
+const ID_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*,/;
+const ID_LAST = /"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*\}\s*$/;
 
 function refused(detail: string): SendReport {
   return { left: 'no', proof: 'refused_by_sender', detail };

@@ -1,0 +1,58 @@
+// The handshake that we make ourselves, of either generation, and what each request carries after it.
+
+import type { JsonValue } from '../../core/canonical.ts';
+import { memberText, scanMembers } from '../../core/json-frame.ts';
+import { withMember, withMembers } from './json-edit.ts';
+import type { Handshake } from './link.ts';
+import { META, MODERN_VERSION } from './mcp-headers.ts';
+import type { OwnHandshake } from './upstream.ts';
+
+export const LEGACY_VERSION = '2025-11-25';
+
+/** The handshakes in the order in which they are tried. */
+export function handshakeOrder(prefers: OwnHandshake['prefers']): readonly Handshake['method'][] {
+  return prefers === 'modern' ? ['server/discover', 'initialize'] : ['initialize', 'server/discover'];
+}
+
+export function ownParams(method: Handshake['method'], own: OwnHandshake): string {
+  const clientInfo = { name: 'counterfoil', version: own.clientVersion ?? '0' };
+  const capabilities = JSON.parse(own.clientCapabilities ?? '{}') as JsonValue;
+  return method === 'initialize'
+    ? JSON.stringify({ protocolVersion: LEGACY_VERSION, capabilities, clientInfo })
+    : JSON.stringify({
+        _meta: {
+          [META.protocolVersion]: MODERN_VERSION,
+          [META.clientInfo]: clientInfo,
+          [META.clientCapabilities]: capabilities,
+        },
+      });
+}
+
+/** Whether an answer to a handshake agrees to its generation. */
+export function isAgreement(method: Handshake['method'], result: string): boolean {
+  if (method === 'initialize') return memberText(result, 'protocolVersion') !== undefined;
+  const versions: unknown = JSON.parse(memberText(result, 'supportedVersions') ?? 'null');
+  return Array.isArray(versions) && versions.includes(MODERN_VERSION);
+}
+
+/**
+ * The `_meta` of a request after a handshake: of the session-less generation it says what a session said once, taken
+ * from the handshake where the request does not say it itself.
+ */
+export function metaAfter(handshake: Handshake | undefined, given: string | undefined): string | undefined {
+  if (handshake?.method !== 'server/discover') return given;
+  const agreed = memberText(handshake.params, '_meta');
+  if (agreed === undefined) return given;
+  const members = [...(scanMembers(agreed)?.values ?? [])]
+    .filter(([name]) => !OF_ONE_REQUEST.includes(name))
+    .map(([name, { start, end }]) => [name, agreed.slice(start, end)]);
+  return withMembers(given ?? '{}', Object.fromEntries(members));
+}
+
+export function paramsAfter(handshake: Handshake | undefined, params: string): string {
+  const given = memberText(params, '_meta');
+  const meta = metaAfter(handshake, given);
+  return meta === given ? params : withMember(params, '_meta', meta);
+}
+
+const OF_ONE_REQUEST: readonly string[] = ['progressToken', META.logLevel];

@@ -1,0 +1,86 @@
+// The MCP door over HTTP: one listener, several servers, each under a path of its own. Loopback only, unless somebody
+// says who is asking.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { McpEndpoint } from './mcp-endpoint.ts';
+import { type HttpRefusal, sendRefusal } from './refusals.ts';
+import { hostProblem, LOOPBACK_NAMES, refused } from './request-guard.ts';
+
+/** Who asks, or what is answered instead; nobody else reads a credential. */
+export type Authenticate = (request: IncomingMessage) => Authentication | Promise<Authentication>;
+
+export type Authentication = { readonly principal: string } | { readonly refusal: HttpRefusal };
+
+export interface HttpDoorParts {
+  /** By path. */
+  readonly endpoints: ReadonlyMap<string, McpEndpoint>;
+  readonly authenticate: Authenticate;
+  /** Names beside those of loopback under which the door may be asked for. */
+  readonly hostNames: readonly string[];
+  readonly report: (message: string) => void;
+}
+
+/** From the first byte of a request to its last: an endless one is cut off then. */
+const REQUEST_MAX_MS = 60_000;
+const HEADERS_MAX_MS = 15_000;
+
+export class HttpDoor {
+  readonly #parts: HttpDoorParts;
+  readonly #server: Server;
+  readonly #hostNames: readonly string[];
+  #isClosing = false;
+
+  constructor(parts: HttpDoorParts) {
+    this.#parts = parts;
+    this.#hostNames = [...LOOPBACK_NAMES, ...parts.hostNames.map((name) => name.toLowerCase())];
+    this.#server = createServer(
+      { requestTimeout: REQUEST_MAX_MS, headersTimeout: HEADERS_MAX_MS },
+      (request, response) => void this.#handle(request, response),
+    );
+  }
+
+  /** @returns the port. Rejects where it cannot be had. */
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, host, () => {
+        this.#server.off('error', reject);
+        resolve((this.#server.address() as AddressInfo).port);
+      });
+    });
+  }
+
+  /** Takes no new requests. Resolves when what was called is answered or recorded, and every connection is closed. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    await Promise.all([...new Set(this.#parts.endpoints.values())].map((endpoint) => endpoint.close()));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.on('error', () => {});
+    try {
+      const refusal = await this.#serve(request, response);
+      if (refusal !== undefined) sendRefusal(response, refusal);
+    } catch (cause) {
+      this.#parts.report(`A request could not be handled: ${String(cause)}`);
+      sendRefusal(response, refused(500, 'The gateway met a fault of its own. Ask what became of the call.'));
+    }
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<HttpRefusal | undefined> {
+    const foreign = hostProblem(request, this.#hostNames);
+    if (foreign !== undefined) return foreign;
+    if (this.#isClosing) return refused(503, 'The gateway is closing.', { connection: 'close' });
+    const path = (request.url ?? '').split('?')[0] ?? '';
+    const endpoint = this.#parts.endpoints.get(path);
+    if (endpoint === undefined) return refused(404, 'No server is behind this path.');
+    const who = await this.#parts.authenticate(request);
+    if ('refusal' in who) return who.refusal;
+    await endpoint.handle(request, response, who.principal);
+    return undefined;
+  }
+}
