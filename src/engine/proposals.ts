@@ -10,7 +10,7 @@ import {
   openPrefix,
 } from '../core/intent.ts';
 import type { Operation } from '../core/operation.ts';
-import { StoreFault } from '../store/port.ts';
+import { StoreFault, type StreamId } from '../store/port.ts';
 import { type EngineContext, newReview } from './context.ts';
 import { type Draft, keysOf } from './draft.ts';
 import { type Extras, FateUnknown, NewOperations } from './new-operations.ts';
@@ -95,8 +95,10 @@ export class Proposals {
   async #proposeIn(place: Place): Promise<Proposed | undefined> {
     const { store, tenant } = this.#context;
     const { keys, run } = place;
+    // Asked together: nearly always there is neither, and then one snapshot has told so.
+    const streams = this.#streamsOfOtherRuns(place);
     if (run.write === undefined || run.previous !== undefined) {
-      const claims = await store.latestClaims(tenant, keys);
+      const [claims] = await Promise.all([store.latestClaims(tenant, keys), streams]);
       const index = claims.findIndex((claim) => claim !== undefined);
       const claim = claims[index];
       if (claim !== undefined) {
@@ -106,7 +108,7 @@ export class Proposals {
         return this.#answerEqual(place, earlier, index === 0 ? claim.sequence + 1 : 0);
       }
     }
-    return this.#answerOtherRun(place);
+    return this.#answerOtherRun(place, await streams);
   }
 
   async #create(place: Place, extras: Extras): Promise<Proposed | undefined> {
@@ -284,9 +286,9 @@ export class Proposals {
 
   // ── In other runs ────────────────────────────────────────────────────────────────────────────────────────
 
-  async #answerOtherRun(place: Place): Promise<Proposed | undefined> {
+  async #answerOtherRun(place: Place, streams: readonly StreamId[]): Promise<Proposed | undefined> {
     const { draft } = place;
-    const others = await this.#others(place);
+    const others = await this.#others(place, streams);
     const judged: { readonly record: OperationRecord; readonly answer: string }[] = [];
     for (const record of others)
       judged.push({ record, answer: await this.#judgeOther(record.operation, place) });
@@ -305,13 +307,18 @@ export class Proposals {
     });
   }
 
-  /** The same intent in other runs: whatever is open, and what was made within the window. */
-  async #others({ at, draft, run }: Place): Promise<readonly OperationRecord[]> {
+  /** Where the same intent may be found in any run: whatever is open, and what was made within the window. */
+  #streamsOfOtherRuns({ at, draft }: Place): Promise<readonly StreamId[]> {
     const { settings, store, tenant } = this.#context;
-    // The window first: work that was open once leaves its entry behind.
     const { crossRunHash } = draft;
+    // The window first: work that was open once leaves its entry behind.
     const prefixes = crossRunPrefixes(crossRunHash, at, settings.crossRunWindowMs);
-    const streams = await store.crossRun(tenant, [...prefixes, openPrefix(crossRunHash)], OTHER_RUNS_MAX);
+    return store.crossRun(tenant, [...prefixes, openPrefix(crossRunHash)], OTHER_RUNS_MAX);
+  }
+
+  async #others({ draft, run }: Place, streams: readonly StreamId[]): Promise<readonly OperationRecord[]> {
+    const { store, tenant } = this.#context;
+    const { crossRunHash } = draft;
     const names = new Set(streams.map((stream) => stream.slice(3)));
     const others: OperationRecord[] = [];
     // What is added on the way is looked at too.
