@@ -15,6 +15,7 @@ import { readFlags, USAGE } from './flags.mjs';
 import { openFloorLedger } from './floor-ledger.mjs';
 import { measureFsyncs, runOperations } from './fsyncs.mjs';
 import { countLine, gate, inWords } from './gates.mjs';
+import { measureMcp } from './mcp.mjs';
 import { nextKey, payload } from './payloads.mjs';
 import { openProduct } from './product.mjs';
 import { FOREIGN_CORES_MAX, ratio, runRounds, summarise, warmUp } from './rounds.mjs';
@@ -37,9 +38,7 @@ async function main(argv) {
   }
   const directory = await mkdtemp(join(SCRATCH, '.bench-'));
   try {
-    const result = flags.stdio
-      ? await measureStdio({ directory, quick: flags.quick, say })
-      : await measureLedger({ directory, flags });
+    const result = await measure({ directory, flags });
     say('');
     for (const one of result.gates) say(inWords(one));
     const ok = result.gates.every((one) => one.passed);
@@ -48,6 +47,12 @@ async function main(argv) {
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+function measure({ directory, flags }) {
+  if (flags.mcp) return measureMcp({ directory, flags, say });
+  if (flags.stdio) return measureStdio({ directory, quick: flags.quick, say });
+  return measureLedger({ directory, flags });
 }
 
 function say(line) {

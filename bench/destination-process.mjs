@@ -14,7 +14,7 @@ export async function startDestination({ delayMs }) {
   return {
     ...client,
     port,
-    pid: child.pid,
+    pids: () => [child.pid],
     async close() {
       await client.close();
       child.disconnect();

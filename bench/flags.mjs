@@ -7,11 +7,12 @@ export const USAGE = `node bench/bench.mjs [flags]
   --rounds N           clean rounds wanted for each concurrency (7; with --quick 2)
   --concurrency LIST   callers at once (1,16,64)
   --delay 0|20         milliseconds that the destination takes to answer (0)
-  --stdio              measure reads through the gateway over stdio in place of writes through the ledger`;
+  --stdio              measure reads through the gateway over stdio in place of writes through the ledger
+  --mcp                measure the gateway over HTTP and over stdio, beside mcp-proxy and supergateway`;
 
-/** @returns {{ problem: string } | { json: boolean, quick: boolean, stdio: boolean, rounds: number, concurrency: readonly number[], delayMs: number }} */
+/** @returns {{ problem: string } | { json: boolean, quick: boolean, stdio: boolean, mcp: boolean, rounds: number, concurrency: readonly number[], delayMs: number }} */
 export function readFlags(argv) {
-  const flags = { json: false, quick: false, stdio: false, concurrency: [1, 16, 64], delayMs: 0 };
+  const flags = { json: false, quick: false, stdio: false, mcp: false, concurrency: [1, 16, 64], delayMs: 0 };
   for (let at = 0; at < argv.length; at += 1) {
     const [name, attached] = argv[at].split(/=(.*)/s, 2);
     const value = () => {
@@ -23,6 +24,7 @@ export function readFlags(argv) {
       case '--json':
       case '--quick':
       case '--stdio':
+      case '--mcp':
         if (attached !== undefined) return { problem: `${name} takes no value.` };
         flags[name.slice(2)] = true;
         break;
@@ -49,6 +51,7 @@ export function readFlags(argv) {
         return { problem: `${argv[at]} is no flag of the benchmark.` };
     }
   }
+  if (flags.stdio && flags.mcp) return { problem: '--mcp measures over stdio as well: leave --stdio out.' };
   return { rounds: flags.quick ? 2 : 7, ...flags };
 }
 

@@ -14,14 +14,16 @@ const QUIET_SAMPLE_MS = 250;
 
 /**
  * @param {{
- *   legs: readonly { name: string, ms: number, operation(key: string): Promise<void>, commits?(): number }[],
+ *   legs: readonly { name: string, ms: number, operation(key: string): Promise<void>, commits?(): number, destination?: Tally }[],
  *   concurrency: number,
  *   cleanRounds: number,
  *   roundsMax: number,
  *   nextKey(): string,
- *   destination: { pid: number, count(): Promise<{ records: number, twice: number }>, reset(): Promise<unknown> },
+ *   destination: { pids(): readonly number[] } & Partial<Tally>,
  *   onRound(round: object): void,
- * }} options `cleanRounds`: go on until there are this many, or until `roundsMax`
+ * }} options `cleanRounds`: go on until there are this many, or until `roundsMax`; `destination`: `pids`, whose work is
+ *   part of the run, and what counts the operations of a leg that brings no count of its own
+ * @typedef {{ count(): Promise<{ records: number, twice: number }>, reset(): Promise<unknown> }} Tally
  */
 export async function runRounds({
   legs,
@@ -36,13 +38,14 @@ export async function runRounds({
   const rounds = [];
   const isClean = (round) => round.foreignCores === undefined || round.foreignCores <= FOREIGN_CORES_MAX;
   while (rounds.filter(isClean).length < cleanRounds && rounds.length < roundsMax) {
-    await untilQuiet(destination.pid);
-    const account = new CpuAccount(destination.pid);
+    await untilQuiet(destination.pids);
+    const account = new CpuAccount(destination.pids);
     const measured = {};
     for (const leg of legs) {
-      await destination.reset();
+      const tally = leg.destination ?? destination;
+      await tally.reset();
       measured[leg.name] = await closedLoop(leg, { concurrency, ms: leg.ms, nextKey });
-      const { records, twice } = await destination.count();
+      const { records, twice } = await tally.count();
       measured[leg.name].isExact = records === measured[leg.name].operations && twice === 0;
     }
     const round = { foreignCores: account.foreignCores(), legs: measured };
@@ -71,10 +74,10 @@ export async function warmUp({ legs, operations, nextKey }) {
   }
 }
 
-async function untilQuiet(pid) {
+async function untilQuiet(pids) {
   const end = performance.now() + QUIET_WAIT_MS;
   while (performance.now() < end) {
-    const account = new CpuAccount(pid);
+    const account = new CpuAccount(pids);
     await delay(QUIET_SAMPLE_MS);
     const foreign = account.foreignCores();
     if (foreign === undefined || foreign <= FOREIGN_CORES_MAX) return;
@@ -127,17 +130,17 @@ export function ratio(rounds, name, to) {
   return spread(rounds.map(({ legs }) => legs[name].perSecond / legs[to].perSecond));
 }
 
-/** CPU that was used by neither this process nor the destination, where the system tells (Linux). */
+/** CPU that was used by neither this process nor those of the run, where the system tells (Linux). */
 class CpuAccount {
-  #pid;
+  #pids;
   #at = performance.now();
   #own = process.cpuUsage();
-  #destination;
+  #ofRun;
   #system;
 
-  constructor(pid) {
-    this.#pid = pid;
-    this.#destination = processCpuMs(pid);
+  constructor(pids) {
+    this.#pids = pids();
+    this.#ofRun = sumCpuMs(this.#pids);
     this.#system = systemCpuMs();
   }
 
@@ -145,7 +148,7 @@ class CpuAccount {
   foreignCores() {
     if (this.#system === undefined) return undefined;
     const { user, system } = process.cpuUsage(this.#own);
-    const ours = (user + system) / 1000 + processCpuMs(this.#pid) - this.#destination;
+    const ours = (user + system) / 1000 + sumCpuMs(this.#pids) - this.#ofRun;
     return rounded((systemCpuMs() - this.#system - ours) / (performance.now() - this.#at), 2);
   }
 }
@@ -162,6 +165,10 @@ function systemCpuMs() {
     .slice(1)
     .map(Number);
   return (user + nice + system + irq + softirq + steal) * TICK_MS;
+}
+
+function sumCpuMs(pids) {
+  return pids.reduce((sum, pid) => sum + processCpuMs(pid), 0);
 }
 
 function processCpuMs(pid) {

@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { percentile, rounded, spread } from './figures.mjs';
 import { gate } from './gates.mjs';
 
-const ADDED_P50_MAX_MS = 0.3;
+const ADDED_P50_MAX_MS = 0.15;
 const IDLE_RSS_MAX_MB = 120;
 const IDLE_MS = 1_500;
 const PROTOCOL_VERSION = '2025-06-18';

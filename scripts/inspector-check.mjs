@@ -7,7 +7,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { npm, ROOT } from './processes.mjs';
+import { installInto } from './on-demand.mjs';
+import { ROOT } from './processes.mjs';
 import { setUpOrExit } from './setup.mjs';
 import { figuresLine } from './test.mjs';
 
@@ -28,11 +29,8 @@ process.stdout.write(`${figuresLine(figures)}\n`);
 process.exitCode = figures.failed === 0 ? 0 : 1;
 
 function install(into) {
-  const args = ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', into];
-  const { status, stdout, stderr } = npm([...args, `${INSPECTOR}@${VERSION}`], into);
-  if (status === 0) return into;
-  process.stderr.write(`${stdout ?? ''}${stderr ?? ''}`);
-  throw new Error(`npm install of ${INSPECTOR} ended with ${status}.`);
+  installInto(into, [`${INSPECTOR}@${VERSION}`]);
+  return into;
 }
 
 function check(launcher) {

@@ -34,6 +34,16 @@ describe('set-up', () => {
   });
 });
 
+test('what cannot be installed for a command is told in one sentence', () => {
+  const install = `import { installInto } from '${ROOT}/scripts/on-demand.mjs';
+    try { installInto(process.argv[1], ['./planted-and-absent']); } catch (error) { console.log(error.message); }`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', install, folder], {
+    encoding: 'utf8',
+  });
+  expect(stdout).toMatch(/^"npm install" of \.\/planted-and-absent ended with \d+\. Check that .*\.\n$/);
+  expect(stderr).toContain('planted-and-absent');
+});
+
 const scripts = [...readSources(join(ROOT, 'scripts'), /\.mjs$/)];
 
 test.each(scripts)(
