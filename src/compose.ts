@@ -290,7 +290,10 @@ export async function composeStdioGateway(parts: StdioGatewayParts): Promise<Run
     schemas: new SchemaChecks(report),
   });
   let closing: Promise<void> | undefined;
-  const close = (): Promise<void> => (closing ??= ledger.close());
+  const close = (): Promise<void> => {
+    guarded.server.stopAsking();
+    return (closing ??= ledger.close());
+  };
   return {
     isRecording: await canRead(ledger),
     serve: () => gateway.serve(),
@@ -418,7 +421,10 @@ export async function composeHttpGateway(parts: HttpGatewayParts): Promise<Runni
     throw cause;
   }
   let closing: Promise<void> | undefined;
-  const close = (): Promise<void> => (closing ??= closeBoth(door, ledger));
+  const close = (): Promise<void> => {
+    for (const { server } of served) server.stopAsking();
+    return (closing ??= closeBoth(door, ledger));
+  };
   return {
     isRecording: await canRead(ledger),
     port,

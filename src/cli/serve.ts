@@ -81,14 +81,21 @@ async function listening(parts: Parameters<typeof composeHttpGateway>[0]): Promi
 
 /** The first signal lets what is out come to its end; the second does not wait for it. */
 async function untilSignalled(gateway: RunningHttpGateway): Promise<number> {
-  let tell: () => void = () => {};
-  const signalled = (): Promise<void> =>
+  let count = 0;
+  const waiting = new Map<number, () => void>();
+  const signal = (number: number): Promise<void> =>
     new Promise((resolveSignal) => {
-      tell = resolveSignal;
+      if (count >= number) resolveSignal();
+      else waiting.set(number, resolveSignal);
     });
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => tell());
-  await signalled();
-  await Promise.race([gateway.close(), signalled().then(() => gateway.abort())]);
+  for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(name, () => {
+      count += 1;
+      waiting.get(count)?.();
+    });
+  }
+  await signal(1);
+  await Promise.race([gateway.close(), signal(2).then(() => gateway.abort())]);
   await gateway.close();
   return EXIT.done;
 }

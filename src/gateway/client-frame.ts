@@ -4,7 +4,7 @@
 import type { McpFrame } from '../destination/mcp/frame.ts';
 import { requestKey } from './open-requests.ts';
 
-export const CODE_INVALID_REQUEST = -32600;
+const CODE_INVALID_REQUEST = -32600;
 export const CODE_PARSE_ERROR = -32700;
 
 export type ClientMessage =

@@ -143,7 +143,11 @@ export class SharedConnection {
   /** @param params as `prepared` gave them */
   async request(call: SharedCall, params: string, signal: AbortSignal): Promise<AskReport> {
     await this.#agreeOnLog(call);
-    return this.#upstream.request(call.method, params, Number.POSITIVE_INFINITY, { signal, about: call.key });
+    const both = AbortSignal.any([signal, this.#ended.signal]);
+    return this.#upstream.request(call.method, params, Number.POSITIVE_INFINITY, {
+      signal: both,
+      about: call.key,
+    });
   }
 
   /** What the server says of itself, as a client of 2026-07-28 is told it. */

@@ -45,7 +45,11 @@ export class GuardedServer implements Destination {
   readonly #attached = new Map<string, { readonly upstream: McpUpstream; readonly ask: AskCaller }>();
   /** Writes that are out, by connection and call, and how many legs of each have left. */
   readonly #out = new Map<string, { readonly request: SendRequest; legs: number }>();
-  readonly #retiring = new Set<Promise<void>>();
+  readonly #retiring = new Map<McpUpstream, Promise<void>>();
+  #stopAsking: () => void = () => {};
+  readonly #noAnswers = new Promise<undefined>((resolve) => {
+    this.#stopAsking = () => resolve(undefined);
+  });
   #attachedCount = 0;
   #facts: ServerFacts | undefined;
   #greeted: () => void = () => {};
@@ -98,8 +102,15 @@ export class GuardedServer implements Destination {
     const upstream = this.#attached.get(via)?.upstream;
     if (upstream === undefined || upstream === this.#own) return;
     this.#attached.delete(via);
-    const retiring: Promise<void> = upstream.retire().finally(() => this.#retiring.delete(retiring));
-    this.#retiring.add(retiring);
+    this.#retiring.set(
+      upstream,
+      upstream.retire().finally(() => this.#retiring.delete(upstream)),
+    );
+  }
+
+  /** Nobody is waited for any more who could answer what a server has asked back: this process is about to end. */
+  stopAsking(): void {
+    this.#stopAsking();
   }
 
   /** The client has completed its handshake: what is open may go on. */
@@ -177,7 +188,8 @@ export class GuardedServer implements Destination {
       const reply = report.left === 'maybe' ? report.reply : undefined;
       const asked = reply?.kind === 'result' ? readInputRequired(reply.body) : undefined;
       if (asked === undefined) return report;
-      const answers = leg > LEGS_MAX ? undefined : await ask(asked.questions);
+      const answers =
+        leg > LEGS_MAX ? undefined : await Promise.race([ask(asked.questions), this.#noAnswers]);
       if (answers === undefined) return unknown('timeout', 'it asked back, and was given no answer');
       if ((await request.recordLeg?.(leg)) !== true) {
         return unknown('aborted', 'it asked back, and the answer could not be recorded; it was not sent');
@@ -199,9 +211,11 @@ export class GuardedServer implements Destination {
   }
 
   async close(): Promise<void> {
-    const all = new Set([this.#own, ...[...this.#attached.values()].map(({ upstream }) => upstream)]);
+    const attached = [...this.#attached.values()].map(({ upstream }) => upstream);
+    const all = new Set([this.#own, ...attached, ...this.#retiring.keys()]);
+    const retired = [...this.#retiring.values()];
     await Promise.all([...all].map((upstream) => upstream.close()));
-    await Promise.all(this.#retiring);
+    await Promise.all(retired);
   }
 
   /** Our own connection where it is there, else a client's. */

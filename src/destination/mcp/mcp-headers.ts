@@ -6,6 +6,8 @@ import type { JsonObject, JsonValue } from '../../core/canonical.ts';
 import { memberText } from '../../core/json-frame.ts';
 
 export const MODERN_VERSION = '2026-07-28';
+/** The versions that a session can have, the oldest first. */
+export const LEGACY_VERSIONS: readonly string[] = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
 
 export const META = {
   protocolVersion: 'io.modelcontextprotocol/protocolVersion',
@@ -20,11 +22,6 @@ export const META = {
 export const CODE_HEADER_MISMATCH = -32020;
 export const CODE_MISSING_CAPABILITY = -32021;
 export const CODE_UNSUPPORTED_VERSION = -32022;
-export const MODERN_CODES: readonly number[] = [
-  CODE_HEADER_MISMATCH,
-  CODE_MISSING_CAPABILITY,
-  CODE_UNSUPPORTED_VERSION,
-];
 
 /** What `Mcp-Name` mirrors, by method. */
 const NAMED_BY: ReadonlyMap<string, string> = new Map([

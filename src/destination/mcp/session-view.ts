@@ -10,7 +10,7 @@ import { type Answers, answerMembers, type Question, readInputRequired } from '.
 import { type McpFrame, readMcpFrame } from './frame.ts';
 import { withMember, withMembers } from './json-edit.ts';
 import type { Handshake } from './link.ts';
-import { META, MODERN_VERSION } from './mcp-headers.ts';
+import { LEGACY_VERSIONS, META, MODERN_VERSION } from './mcp-headers.ts';
 import { LEGACY_VERSION } from './own-handshake.ts';
 import { requestKey } from './request-key.ts';
 import type { ForwardReport, McpUpstream, RequestOptions, UpstreamEnd } from './upstream.ts';
@@ -26,7 +26,6 @@ export interface SessionViewOptions {
   readonly known: KnownGeneration;
 }
 
-const LEGACY_VERSIONS: readonly string[] = ['2024-11-05', '2025-03-26', '2025-06-18', LEGACY_VERSION];
 /** How often a server may ask back in one request. */
 const LEGS_MAX = 16;
 const CODE_SERVER_ENDED = 7002;

@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http';
 const UNREAD_MAX_BYTES = 16 * 1024 * 1024;
 const KEEP_ALIVE_MS = 15_000;
 
-export const EVENT_HEADERS = {
+const EVENT_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',

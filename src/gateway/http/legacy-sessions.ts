@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { McpFrame } from '../../destination/mcp/frame.ts';
+import { LEGACY_VERSIONS } from '../../destination/mcp/mcp-headers.ts';
 import type { McpUpstream } from '../../destination/mcp/upstream.ts';
 import type { CallParts } from '../tool-calls.ts';
 import { LegacySession } from './legacy-session.ts';
@@ -18,8 +19,6 @@ export interface SessionsParts extends Omit<CallParts, 'requester'> {
 const SESSIONS_MAX = 256;
 const IDLE_MAX_MS = 30 * 60_000;
 const SWEEP_MS = 60_000;
-
-export const LEGACY_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const;
 
 export class LegacySessions {
   readonly #parts: SessionsParts;
@@ -91,7 +90,7 @@ export class LegacySessions {
       sendRefusal(response, refused(400, 'The Mcp-Session-Id header is missing.'));
     } else if (session === undefined || session.requester !== requester) {
       sendRefusal(response, refused(404, 'There is no such session (any more): begin one with initialize.'));
-    } else if (version !== undefined && !(LEGACY_VERSIONS as readonly string[]).includes(version)) {
+    } else if (version !== undefined && !LEGACY_VERSIONS.includes(version)) {
       sendRefusal(response, refused(400, 'The MCP-Protocol-Version is none that a session can have.'));
     } else return session;
     return undefined;

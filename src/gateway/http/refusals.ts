@@ -16,7 +16,7 @@ export interface HttpRefusal {
 /** The error of a message that the HTTP layer does not accept; outside the ranges that MCP keeps for itself. */
 export const CODE_HTTP_REFUSED = 7003;
 
-export function refusalFrame({ id = 'null', code, message, data }: HttpRefusal): string {
+function refusalFrame({ id = 'null', code, message, data }: HttpRefusal): string {
   const error = { code, message, data: data ?? { origin: 'counterfoil' } };
   return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify(error)}}`;
 }

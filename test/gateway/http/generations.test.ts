@@ -57,7 +57,8 @@ async function startUpstream(file: string, mode: 'stdio' | 'http') {
 /** What a test needs of a client, whichever SDK it is made with. */
 interface TestClient {
   call(name: string, args?: object, onProgress?: (progress: number) => void): Promise<ToolResult>;
-  cancelled(name: string): Promise<void>;
+  /** Calls, and takes it back once `isWaiting`. */
+  cancelled(name: string, isWaiting: () => boolean): Promise<void>;
   request(method: string, params?: object): Promise<Record<string, unknown>>;
   listen(): Promise<void>;
   readonly heard: string[];
@@ -105,11 +106,13 @@ async function legacyClient(url: URL, capabilities: object): Promise<TestClient>
         undefined,
         onProgress === undefined ? {} : { onprogress: ({ progress }) => onProgress(progress) },
       ) as Promise<ToolResult>,
-    async cancelled(name) {
+    async cancelled(name, isWaiting) {
       const abort = new AbortController();
       const call = client.callTool({ name, arguments: {} }, undefined, { signal: abort.signal });
-      setTimeout(() => abort.abort(), 300);
-      await expect(call).rejects.toThrow(/abort/i);
+      const outcome = call.then(() => 'answered', String);
+      await until(isWaiting, 'the call to arrive');
+      abort.abort();
+      expect(await outcome).toMatch(/abort/i);
     },
     request: (method, params = {}) =>
       client.request({ method, params } as never, anything as never) as Promise<Record<string, unknown>>,
@@ -148,11 +151,13 @@ async function modernClient(url: URL, capabilities: object): Promise<TestClient>
         { name, arguments: args as Record<string, unknown>, ...(name === 'talk' ? { _meta: meta } : {}) },
         onProgress === undefined ? {} : { onprogress: ({ progress }) => onProgress(progress) },
       ) as Promise<ToolResult>,
-    async cancelled(name) {
+    async cancelled(name, isWaiting) {
       const abort = new AbortController();
       const call = client.callTool({ name, arguments: {} }, { signal: abort.signal });
-      setTimeout(() => abort.abort(), 300);
-      await expect(call).rejects.toThrow(/abort/i);
+      const outcome = call.then(() => 'answered', String);
+      await until(isWaiting, 'the call to arrive');
+      abort.abort();
+      expect(await outcome).toMatch(/abort/i);
     },
     request: (method, params = {}) =>
       client.request({ method, params } as never, anything as never) as Promise<Record<string, unknown>>,
@@ -250,7 +255,7 @@ describe.each(PAIRS)('a client of $client, a server of $server', ({ connect, fil
 
   test('a read that is cancelled is cancelled at the server', async () => {
     const { client, log } = await setup();
-    await client.cancelled('wait');
+    await client.cancelled('wait', () => log().some(({ event }) => event === 'waiting'));
     await until(() => log().some(({ event }) => event === 'cancelled'), 'the server to hear of it');
   });
 

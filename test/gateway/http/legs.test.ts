@@ -171,6 +171,18 @@ describe.each([
     expect(log('made')).toHaveLength(0);
   });
 
+  test('told to end while a question is open, it ends, and says that the outcome is unknown', async () => {
+    const { serving, log } = await setup();
+    await call(serving, 'make_asked', { title: 'x' });
+    serving.process.kill('SIGTERM');
+    // A server that was asked by a request is given its time to answer; the second signal does not wait for it.
+    serving.process.kill('SIGINT');
+    expect(await serving.process.exited).toEqual({ code: 0, signal: null });
+    const [operation] = await operationsIn(serving.data);
+    expect(operation).toMatchObject({ effect: 'unknown', attempts: [{ open: false }] });
+    expect(log('made')).toHaveLength(0);
+  });
+
   test('when the process that asked is gone, its state tells what is known of the write', async () => {
     const { serving, server, data, log } = await setup();
     const asked = await call(serving, 'make_asked', { title: 'x' });
