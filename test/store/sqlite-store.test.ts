@@ -225,9 +225,9 @@ describe('the tables', () => {
     const store = await openSqliteStore({ file });
     await put(store, change([write('op:a', 0, { live: live('a') })]));
     await store.close();
-    const planOf = (query: object, hasQueue: boolean) =>
+    const planOf = (query: object, hasQueue: boolean, share: 'held' | 'free' = 'free') =>
       onFile(file, (connection) => {
-        const text = liveStatementText({ tenant: TENANT, limit: 10, ...query }, hasQueue);
+        const text = liveStatementText({ tenant: TENANT, limit: 10, ...query }, share, hasQueue);
         const steps = connection.prepare(`EXPLAIN QUERY PLAN ${text}`).all() as { readonly detail: string }[];
         return steps.map((step) => step.detail).join('; ');
       });
@@ -235,8 +235,10 @@ describe('the tables', () => {
     expect(planOf({ dueBy: 1 }, true)).not.toContain('TEMP B-TREE');
     expect(planOf({ after: 'a' }, false)).toContain('live_by_order (tenant=? AND order_key>?)');
     expect(planOf({ after: 'a' }, false)).not.toContain('TEMP B-TREE');
-    expect(planOf({ worker: 'w' }, false)).toContain('INDEX live_by');
-    expect(planOf({ worker: 'w', stages: ['sending'] }, true)).toContain('INDEX live_by');
+    expect(planOf({ worker: 'w' }, false, 'held')).toContain('INDEX live_held');
+    expect(planOf({ worker: 'w', stages: ['sending'] }, true, 'held')).toContain('INDEX live_held');
+    expect(planOf({ dueBy: 1 }, true, 'held')).toContain('INDEX live_held');
+    expect(planOf({ after: 'a' }, false, 'held')).toContain('live_held (tenant=? AND order_key>?)');
   });
 
   test('keep tenants apart by number, each in the bucket of its name', async () => {

@@ -133,12 +133,17 @@ export function readDocuments(
 
 type LiveColumns = readonly [string, string, string, number, string | null, string];
 
+/** Held by a worker, or by nobody: each has indexes of its own. */
+export type Share = 'held' | 'free';
+
 /**
  * The statement for one form of query, of one queue at most: with a list of queues SQLite would gather all
  * rows of all of them and sort, where one queue's rows come from the index in their order.
  */
-export function liveStatementText(query: LiveQuery, hasQueue: boolean): string {
-  const conditions = ['tenant = ?', hasQueue ? 'queue = ?' : 'queue IS NOT NULL'];
+export function liveStatementText(query: LiveQuery, share: Share, hasQueue: boolean): string {
+  const conditions = ['tenant = ?'];
+  if (hasQueue) conditions.push('queue = ?');
+  conditions.push(share === 'held' ? 'worker IS NOT NULL' : 'queue IS NOT NULL AND worker IS NULL');
   if (query.stages !== undefined) conditions.push('stage IN (SELECT value FROM json_each(?))');
   if (query.dueBy !== undefined) conditions.push('due_at <= ?');
   if (query.worker !== undefined) conditions.push('worker = ?');
@@ -148,7 +153,7 @@ export function liveStatementText(query: LiveQuery, hasQueue: boolean): string {
     WHERE ${conditions.join(' AND ')} ORDER BY ${order} LIMIT ?`;
 }
 
-/** Live work. Statements are prepared per form of query, of which there are at most 32. */
+/** Live work. Statements are prepared per form of query, of which there are at most 64. */
 export class LiveReadings {
   readonly #connection: SqliteConnection;
   readonly #statements = new Map<string, SqliteStatement>();
@@ -159,13 +164,16 @@ export class LiveReadings {
 
   read(tenant: number, query: LiveQuery): readonly LiveRow[] {
     const queues = query.queues === undefined ? [undefined] : [...new Set(query.queues)];
-    const rows = queues.flatMap((queue) => this.#readQueue(tenant, query, queue));
-    if (queues.length > 1) rows.sort(query.dueBy === undefined ? byOrder : byDueTime);
+    const shares: readonly Share[] = query.worker === undefined ? ['held', 'free'] : ['held'];
+    const rows = queues.flatMap((queue) =>
+      shares.flatMap((share) => this.#readShare(tenant, query, share, queue)),
+    );
+    rows.sort(query.dueBy === undefined ? byOrder : byDueTime);
     return rows.slice(0, query.limit);
   }
 
-  #readQueue(tenant: number, query: LiveQuery, queue: string | undefined): LiveRow[] {
-    const text = liveStatementText(query, queue !== undefined);
+  #readShare(tenant: number, query: LiveQuery, share: Share, queue: string | undefined): LiveRow[] {
+    const text = liveStatementText(query, share, queue !== undefined);
     let statement = this.#statements.get(text);
     if (statement === undefined) {
       statement = prepareRows(this.#connection, text);

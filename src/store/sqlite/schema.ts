@@ -44,8 +44,11 @@ CREATE TABLE stream (
   state        TEXT NOT NULL,
   UNIQUE (tenant, name)
 ) STRICT;
-CREATE INDEX live_by_queue ON stream (tenant, queue, due_at, order_key) WHERE queue IS NOT NULL;
-CREATE INDEX live_by_order ON stream (tenant, order_key) WHERE queue IS NOT NULL;
+-- What a worker holds is as little as is out at once, and comes and goes with every operation: one small index has it,
+-- and is read whole. What nobody holds may be much, and stays: it is found by due time and by order.
+CREATE INDEX live_held ON stream (tenant, order_key) WHERE worker IS NOT NULL;
+CREATE INDEX live_by_queue ON stream (tenant, queue, due_at, order_key) WHERE queue IS NOT NULL AND worker IS NULL;
+CREATE INDEX live_by_order ON stream (tenant, order_key) WHERE queue IS NOT NULL AND worker IS NULL;
 
 -- The next number is one above the highest, and a number that a claim still holds must never be given again.
 CREATE TRIGGER newest_stream_stays BEFORE DELETE ON stream WHEN OLD.id = (SELECT max(id) FROM stream)
