@@ -109,6 +109,25 @@ function program(): Command {
     .action(async (options) => {
       exitCode = await (await import('./decide.ts')).rules(options);
     });
+  const passphrase = root
+    .command('passphrase')
+    .description('the passphrase by which the owner approves what cannot be taken back');
+  passphrase
+    .command('set')
+    .description('set it, once; it is asked on the terminal')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./passphrase.ts')).setPassphrase(options);
+    });
+  passphrase
+    .command('change')
+    .description('change it; the present one is asked first')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./passphrase.ts')).changePassphrase(options);
+    });
   return root;
 }
 

@@ -1,7 +1,7 @@
 // Who must allow a write, and whether what was allowed still stands at the moment of sending (D8, D9).
 
-import type { ToolFacts } from './contract.ts';
-import type { Operation, OperationId, ReviewQuestion, Why } from './operation.ts';
+import type { ToolClass, ToolFacts } from './contract.ts';
+import type { Operation, OperationId, Review, ReviewQuestion, Why } from './operation.ts';
 import { type Bounds, isBeyondBounds } from './repeatability.ts';
 
 /** The answer of `guard` mode for one call: a rule by name, or the question that a person must answer. */
@@ -21,6 +21,16 @@ export function authorityFor(facts: ToolFacts): Authority {
     case 'read':
       throw new Error(`Assertion: ${facts.tool} is a read and needs no authority.`);
   }
+}
+
+export type Strength = NonNullable<Review['decision']>['strength'];
+
+/**
+ * Whether an approval of this strength may let a tool of this class write. `same_account` proves only that
+ * somebody under the account decided, which may be the agent itself: too little for what cannot be taken back (D9).
+ */
+export function isStrongEnough(strength: Strength, toolClass: ToolClass): boolean {
+  return toolClass !== 'irreversible' || strength !== 'same_account';
 }
 
 /** Whether a person has approved exactly this operation, and the approval is still valid at `at`. */
@@ -79,7 +89,9 @@ function refuse(then: 'wait' | 'hold' | 'park', why: Why): SendingDecision {
 function lostAuthority(operation: Operation, facts: ToolFacts | undefined, at: number): Why | undefined {
   if (operation.review?.decision?.kind === 'approved') {
     if (operation.review.digest !== operation.digest) return { code: 'digest_mismatch' };
-    return at <= operation.review.expiresAt ? undefined : { code: 'approval_expired' };
+    if (at > operation.review.expiresAt) return { code: 'approval_expired' };
+    const isEnough = isStrongEnough(operation.review.decision.strength, facts?.class ?? operation.toolClass);
+    return isEnough ? undefined : { code: 'rule_stricter' };
   }
   // No person decided: the rule that allowed it must still allow it. Equal or looser goes on.
   const stricter = facts?.class === 'irreversible' || facts?.class === 'unclassified';

@@ -1,7 +1,7 @@
 // Every command on one operation, decided from state and context alone: events, or a refusal as a value.
 
 import type { Attempt, ContentDigest } from './attempt.ts';
-import { authorityFor, judgeSending, type SendingConditions } from './authority.ts';
+import { authorityFor, isStrongEnough, judgeSending, type SendingConditions } from './authority.ts';
 import type { ToolFacts } from './contract.ts';
 import type { Evidence } from './evidence.ts';
 import type { Effect } from './lifecycle.ts';
@@ -93,6 +93,7 @@ export type RefusalCode =
   | 'digest_differs'
   | 'no_open_review'
   | 'review_expired'
+  | 'strength_too_low'
   | 'not_at_this_stage'
   | 'unsettled'
   | 'needs_statement'
@@ -354,6 +355,9 @@ function decideReview(
   if (operation.stage !== 'awaiting_approval') return { refusal: 'no_open_review' };
   if (at > review.expiresAt) return { refusal: 'review_expired' };
   const { decision } = command;
+  if (decision.kind === 'approved' && !isStrongEnough(decision.strength, operation.toolClass)) {
+    return { refusal: 'strength_too_low' };
+  }
   if (decision.kind === 'approved') return events({ type: 'approved', at, decision });
   const denied: OperationEvent = { type: 'denied', at, decision };
   // Denying that it is sent again says nothing about the try whose result is unknown (D8, "Close").

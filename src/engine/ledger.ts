@@ -1,7 +1,8 @@
 // The ledger's commands: propose a write and be answered truthfully, decide a review, wait for an operation.
 
+import { isStrongEnough } from '../core/authority.ts';
 import type { ToolClass } from '../core/contract.ts';
-import type { RefusalCode } from '../core/decide.ts';
+import { decide, type RefusalCode } from '../core/decide.ts';
 import { isFoundByLookUp } from '../core/known-facts.ts';
 import { type Operation, type OperationId, type Review } from '../core/operation.ts';
 import { type Json, StoreFault } from '../store/port.ts';
@@ -10,6 +11,7 @@ import { type EngineContext, newId, SALT_BYTES } from './context.ts';
 import { Deliveries } from './deliveries.ts';
 import { type Draft, draftCall, notApplied, type WriteCall } from './draft.ts';
 import { FateUnknown } from './new-operations.ts';
+import { Owner } from './owner.ts';
 import { Presence } from './presence.ts';
 import { Proposals, type Proposed } from './proposals.ts';
 import { Readings } from './readings.ts';
@@ -64,6 +66,7 @@ interface Wait {
 
 export class Ledger {
   readonly readings: Readings;
+  readonly owner: Owner;
   readonly #context: EngineContext;
   readonly #sender: Sender;
   readonly #worker: Worker;
@@ -81,6 +84,7 @@ export class Ledger {
     this.#worker = new Worker(context, this.#sender, this.#presence);
     this.#deliveries = new Deliveries(context);
     this.readings = new Readings(context);
+    this.owner = new Owner(context);
     this.#proposals = new Proposals(
       context,
       new Runs(context.store, context.tenant),
@@ -341,17 +345,13 @@ export class Ledger {
   async decideReview(decision: ReviewDecision): Promise<DecisionResult> {
     const context = this.#context;
     const record = await this.readings.record(decision.operation);
-    if (record === undefined) return { decided: false, refusal: 'not_found' };
+    const refused = this.#refusedReview(decision, record);
+    if (record === undefined || refused !== undefined)
+      return refused ?? { decided: false, refusal: 'not_found' };
     const { operation } = record;
     const { review } = operation;
     if (review === undefined) return { decided: false, refusal: 'no_open_review', operation };
-    if (decision.digest.length < DIGEST_PREFIX_MIN) {
-      return { decided: false, refusal: 'digest_too_short', operation };
-    }
-    if (decision.toolClass !== undefined && review.question !== 'unclassified') {
-      return { decided: false, refusal: 'class_not_asked', operation };
-    }
-    const digest = review.digest.startsWith(decision.digest) ? review.digest : decision.digest;
+    const digest = wholeDigest(review, decision);
     const at = context.environment.now();
     const comment =
       decision.comment === undefined
@@ -387,6 +387,50 @@ export class Ledger {
     context.reached('decided');
     this.#worker.nudge(operation.id);
     return { decided: true, operation: result.record.operation, ...(rule === undefined ? {} : { rule }) };
+  }
+
+  /** Why a decision would not be taken as things stand; `undefined` when it would. Nothing is changed. */
+  async refusalOf(
+    decision: ReviewDecision,
+  ): Promise<Extract<DecisionResult, { decided: false }> | undefined> {
+    const record = await this.readings.record(decision.operation);
+    const refused = this.#refusedReview(decision, record);
+    if (refused !== undefined || record === undefined) return refused;
+    const { operation } = record;
+    const { review } = operation;
+    const at = this.#context.environment.now();
+    const judged = decide(
+      operation,
+      {
+        type: 'decide_review',
+        review: review?.id ?? '',
+        digest: review === undefined ? '' : wholeDigest(review, decision),
+        decision: { kind: decision.kind, by: decision.by, at, strength: decision.strength },
+      },
+      at,
+    );
+    return judged.refusal === undefined ? undefined : { decided: false, refusal: judged.refusal, operation };
+  }
+
+  #refusedReview(
+    decision: ReviewDecision,
+    record: OperationRecord | undefined,
+  ): Extract<DecisionResult, { decided: false }> | undefined {
+    if (record === undefined) return { decided: false, refusal: 'not_found' };
+    const { operation } = record;
+    const { review } = operation;
+    if (review === undefined) return { decided: false, refusal: 'no_open_review', operation };
+    if (decision.digest.length < DIGEST_PREFIX_MIN)
+      return { decided: false, refusal: 'digest_too_short', operation };
+    if (decision.toolClass !== undefined && review.question !== 'unclassified') {
+      return { decided: false, refusal: 'class_not_asked', operation };
+    }
+    // What is called irreversible from now on is so for this call as well.
+    const isApproved = decision.kind === 'approved' && decision.toolClass !== undefined;
+    if (isApproved && !isStrongEnough(decision.strength, decision.toolClass)) {
+      return { decided: false, refusal: 'strength_too_low', operation };
+    }
+    return undefined;
   }
 
   #ruleOf(operation: Operation, decision: ReviewDecision, at: number): OwnerRule | undefined {
@@ -460,6 +504,10 @@ export class Ledger {
   static newWorker(context: Pick<EngineContext, 'environment'>): string {
     return newId(context as EngineContext, 'wrk');
   }
+}
+
+function wholeDigest(review: Review, { digest }: ReviewDecision): string {
+  return review.digest.startsWith(digest) ? review.digest : digest;
 }
 
 const RULES_MAX = 1_000;

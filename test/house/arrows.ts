@@ -18,7 +18,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
   core: { arrows: [], node: [], packages: [] },
 
   contracts: { arrows: ['core'], node: ['fs', 'module'], packages: ['ajv', 'ajv-formats', 'yaml'] },
-  access: { arrows: ['core'], node: ['crypto'], packages: [] },
+  access: { arrows: ['core'], node: ['crypto', 'fs', 'path'], packages: [] },
   store: {
     arrows: ['core'],
     node: ['assert', 'crypto', 'fs', 'path', 'timers'],
@@ -77,8 +77,8 @@ export const ROOMS: { readonly [room: string]: Room } = {
     packages: [],
   },
   cli: {
-    arrows: ['core', 'contracts', 'engine', 'gateway', 'compose.ts', 'store/port.ts'],
-    node: ['fs', 'os', 'path', 'readline', 'stream', 'url', 'util'],
+    arrows: ['access', 'core', 'contracts', 'engine', 'gateway', 'compose.ts', 'store/port.ts'],
+    node: ['fs', 'os', 'path', 'readline', 'stream', 'timers', 'tty', 'url', 'util'],
     packages: ['commander'],
   },
 };
