@@ -162,7 +162,7 @@ describe('the client closes its end while a write is out', () => {
       digest,
       kind: 'approved',
       by: 'Mara',
-      strength: 'same_account',
+      strength: 'passphrase',
     });
     await ledger.close();
     await isOut('erase');
@@ -221,7 +221,7 @@ describe('a ledger is closed while its loop has a write out that no call waits f
       digest,
       kind: 'approved',
       by: 'Mara',
-      strength: 'same_account',
+      strength: 'passphrase',
     });
     await sent;
     const closing = ledger.close();
