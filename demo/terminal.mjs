@@ -1,7 +1,7 @@
 // A command with a controlling terminal: what it asks there is seen, and answered by typing.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawn } from '@lydell/node-pty';
 
@@ -41,7 +41,8 @@ export function runOnTerminal(args, answers, { env = process.env, timeoutMs = 25
       clearTimeout(timer);
       const [stdout, stderr] = [out, err].map((file) => readFileSync(file, 'utf8'));
       rmSync(folder, { recursive: true, force: true });
-      resolve({ code: exitCode, signal: signal ? String(signal) : null, stdout, stderr, screen });
+      const [name = null] = Object.entries(constants.signals).find(([, number]) => number === signal) ?? [];
+      resolve({ code: exitCode, signal: name, stdout, stderr, screen });
     });
   });
 }

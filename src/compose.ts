@@ -282,6 +282,11 @@ export async function composeStdioGateway(parts: StdioGatewayParts): Promise<Run
     toleratesClosedStore: true,
     ...(parts.environment === undefined ? {} : { environment: parts.environment }),
   });
+  server.onListed = async () => {
+    const pins = await ledger.tools.seeIfPossible(parts.destination, server.tools.all);
+    if (pins !== undefined) facts.pin(pins);
+    return pins !== undefined;
+  };
   const { requester, run, where, input, output, report, reached } = parts;
   const gateway = new StdioGateway({
     ledger,

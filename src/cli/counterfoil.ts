@@ -100,14 +100,55 @@ function program(): Command {
     .action(async (id: string, options) => {
       exitCode = await (await import('./decide.ts')).decideReview(id, 'denied', options);
     });
-  root
-    .command('rules')
-    .description('the classes that were confirmed for tools; --revoke ends one')
-    .option('--revoke <destination/tool>', 'the rule to end', once)
+  const policy = root
+    .command('policy')
+    .description('what is in force for each server, and the classes that were confirmed');
+  policy
+    .command('show')
+    .description('configurations in force and waiting, and the confirmed classes')
     .option(...DATA)
     .option(...JSON_OUT)
     .action(async (options) => {
-      exitCode = await (await import('./decide.ts')).rules(options);
+      exitCode = await (await import('./policy.ts')).showPolicy(options);
+    });
+  policy
+    .command('suggest')
+    .description('a configuration to start from, out of what was recorded')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./policy.ts')).suggestPolicy(options);
+    });
+  policy
+    .command('confirm')
+    .description('let a configuration that loosens something come into force; asks for the passphrase')
+    .argument('<destination>', 'the server, by its name in the configuration')
+    .requiredOption(...DIGEST)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (destination: string, options) => {
+      exitCode = await (await import('./policy.ts')).confirmPolicy(destination, options);
+    });
+  policy
+    .command('revoke')
+    .description('end the class that was confirmed for a tool: it asks again')
+    .argument('<destination/tool>', 'the rule to end')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (rule: string, options) => {
+      exitCode = await (await import('./policy.ts')).revokeRule(rule, options);
+    });
+  root
+    .command('report')
+    .description(
+      'what was written, what is unclear, what each mode would have asked, which repeats were caught',
+    )
+    .option('--run <id>', 'of one run only', once)
+    .option('--since <instant>', 'from this day or instant on', once)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./report.ts')).report(options);
     });
   const passphrase = root
     .command('passphrase')

@@ -1,4 +1,4 @@
-// `counterfoil approve`, `deny` and `rules`: the local owner's decisions, on exactly the digest that was shown.
+// `counterfoil approve` and `deny`: the local owner's decisions, on exactly the digest that was shown.
 
 import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { DecisionResult, Ledger, OwnerRule, ReviewDecision } from '../engine/ledger.ts';
@@ -72,7 +72,7 @@ export async function decideReview(
     }
     if (rule !== undefined) {
       print(
-        `Rule: ${printable(rule.tool)} on ${rule.destination} is ${rule.class} from now on, as long as its name, schema and annotations stay as they are. To revoke: counterfoil rules --revoke ${rule.destination}/${printable(rule.tool)}`,
+        `Rule: ${printable(rule.tool)} on ${rule.destination} is ${rule.class} from now on, as long as its name, schema and annotations stay as they are. To revoke: counterfoil policy revoke ${rule.destination}/${printable(rule.tool)}`,
       );
     }
     return EXIT.done;
@@ -167,34 +167,4 @@ function refusal(id: string, result: Extract<DecisionResult, { decided: false }>
         `Nothing was decided: nobody is being asked about ${shown} now. ${result.operation === undefined ? '' : `It is: ${labelOf(result.operation)}.`}`,
       );
   }
-}
-
-export async function rules(options: {
-  readonly data?: string;
-  readonly json?: boolean;
-  readonly revoke?: string;
-}): Promise<number> {
-  return withLedger(options.data, async (ledger) => {
-    if (options.revoke !== undefined) {
-      const slash = options.revoke.indexOf('/');
-      const destination = options.revoke.slice(0, Math.max(slash, 0));
-      const tool = options.revoke.slice(slash + 1);
-      if (!(await ledger.revokeRule(destination, tool, localAccount()))) {
-        throw new CommandFault(
-          EXIT.notFound,
-          `There is no rule in force for ${printable(options.revoke)}. List them: counterfoil rules`,
-        );
-      }
-    }
-    const all = await ledger.rules();
-    if (options.json === true) printJson({ rules: all });
-    else if (all.length === 0) print('No rules have been confirmed.');
-    else for (const rule of all) print(ruleLine(rule));
-    return EXIT.done;
-  });
-}
-
-function ruleLine(rule: OwnerRule): string {
-  const end = rule.revokedAt === undefined ? 'in force' : `revoked at ${instant(rule.revokedAt)}`;
-  return `${printable(rule.destination)}/${printable(rule.tool)}  ${rule.class}  confirmed by ${printable(rule.by)} at ${instant(rule.at)}, ${end}`;
 }

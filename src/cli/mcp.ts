@@ -2,16 +2,19 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, resolve } from 'node:path';
-import { composeStdioGateway } from '../compose.ts';
-import { type GatewayConfig, resumeWindowMs } from '../contracts/gateway-config.ts';
-import { loadGatewaySetup } from '../contracts/load.ts';
+import { composeLedger, composeStdioGateway } from '../compose.ts';
+import { type GatewayConfig, resumeWindowMs, WRITES_PER_HOUR_DEFAULT } from '../contracts/gateway-config.ts';
+import { type GatewaySetup, loadGatewaySetup } from '../contracts/load.ts';
 import { formatProblem } from '../contracts/problem.ts';
 import { durationMs } from '../core/contract.ts';
 import { sha256Hex } from '../core/digest.ts';
 import { DEFAULT_BOUNDS } from '../core/repeatability.ts';
 import type { LedgerSettings } from '../engine/context.ts';
+import type { PolicySources } from '../engine/policies.ts';
 import { A_RUN_NAME, isRunName } from '../gateway/call.ts';
+import { type SetupInForce, setupInForce } from '../gateway/policy-in-force.ts';
 import type { GatewayRules } from '../gateway/tool-facts.ts';
+import { StoreFault } from '../store/port.ts';
 import { localAccount } from './account.ts';
 import { dataDirectory } from './data-directory.ts';
 import { drillPoint } from './drill-point.ts';
@@ -33,7 +36,8 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
       'Name the server to stand in front of: counterfoil mcp -- COMMAND ARGS…',
     );
   }
-  const rules = loadRules(options.config);
+  const data = dataDirectory(options.data);
+  const rules = await rulesInForce(loadRules(options.config), data);
   const config = rules.config?.value;
   if (options.run !== undefined && config?.run !== undefined && options.run !== config.run) {
     throw new CommandFault(
@@ -51,7 +55,6 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
   }
   // Whatever a library prints must not come between the lines of the protocol.
   for (const method of ['log', 'info', 'debug'] as const) console[method] = console.error;
-  const data = dataDirectory(options.data);
   const destination = config?.destination ?? nameOf(command);
   const gateway = await composeStdioGateway({
     data,
@@ -72,11 +75,17 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
   });
   say(
     gateway.isRecording
-      ? `counterfoil: writes to ${destination} are recorded in ${data}`
+      ? `counterfoil: writes to ${destination} are recorded in ${data}${MODE_WORDS[config?.mode ?? 'guard']}`
       : `counterfoil: reads of ${destination} pass; its writes are refused until they can be recorded in ${data}`,
   );
   return untilClosed(gateway);
 }
+
+const MODE_WORDS = {
+  observe: ' (observe: nothing is guarded, each call is sent as it comes)',
+  guard: '',
+  strict: ' (strict: every write waits for a person)',
+} as const;
 
 const SAME_AGAIN_MS = 60_000;
 const REPORTS_KEPT_MAX = 1_000;
@@ -105,7 +114,51 @@ async function untilClosed(gateway: Awaited<ReturnType<typeof composeStdioGatewa
   return EXIT.done;
 }
 
-function loadRules(file: string | undefined): GatewayRules {
+type LoadedRules = GatewayRules & {
+  readonly sources?: PolicySources;
+  readonly setup?: GatewaySetup;
+};
+
+/**
+ * A configuration that loosens anything waits until its owner has confirmed it; the earlier one counts until then.
+ * Where the ledger cannot tell what was confirmed, nothing is loosened.
+ */
+async function rulesInForce(loaded: LoadedRules, data: string): Promise<GatewayRules> {
+  const { setup, sources } = loaded;
+  if (setup === undefined || sources === undefined) return loaded;
+  let inForce: SetupInForce;
+  try {
+    const ledger = await composeLedger({ data });
+    try {
+      inForce = await setupInForce(ledger.policies, { setup, sources, by: localAccount() });
+    } finally {
+      await ledger.close();
+    }
+  } catch (cause) {
+    if (!(cause instanceof StoreFault)) throw cause;
+    return withoutObserve(loaded);
+  }
+  if (!inForce.ok) throw new CommandFault(EXIT.usage, inForce.problem);
+  const { config, contracts, bindings } = inForce.setup;
+  for (const sentence of inForce.loosens) say(`counterfoil: not in force: ${printable(sentence)}`);
+  if (inForce.loosens.length > 0) {
+    say(
+      `counterfoil: the configuration loosens the one before it, which stays in force until its owner confirms this one in a terminal: counterfoil policy confirm ${config.value.destination} --digest ${inForce.digest.slice(0, 12)}`,
+    );
+  }
+  return { config, contracts, bindings };
+}
+
+function withoutObserve(loaded: LoadedRules): GatewayRules {
+  const { config } = loaded;
+  if (config?.value.mode !== 'observe') return loaded;
+  say(
+    'counterfoil: the ledger cannot tell whether observe was confirmed: guard counts until the next start.',
+  );
+  return { ...loaded, config: { ...config, value: { ...config.value, mode: 'guard' } } };
+}
+
+function loadRules(file: string | undefined): LoadedRules {
   if (file === undefined) return { config: undefined, contracts: [], bindings: [] };
   const path = resolve(file);
   let text: string;
@@ -114,11 +167,14 @@ function loadRules(file: string | undefined): GatewayRules {
   } catch (cause) {
     throw new CommandFault(EXIT.usage, `The configuration ${file} cannot be read: ${reasonOf(cause)}.`);
   }
+  const files: { [name: string]: string } = {};
   const setup = loadGatewaySetup(text, file, {
     today: new Date().toISOString().slice(0, 10),
     readText(name) {
       try {
-        return { text: readFileSync(resolve(dirname(path), name), 'utf8') };
+        const read = readFileSync(resolve(dirname(path), name), 'utf8');
+        files[name] = read;
+        return { text: read };
       } catch (cause) {
         return { reason: reasonOf(cause) };
       }
@@ -135,6 +191,8 @@ function loadRules(file: string | undefined): GatewayRules {
     config: setup.config,
     contracts: setup.contracts,
     bindings: setup.bindings,
+    sources: { text, files },
+    setup,
   };
 }
 
@@ -159,6 +217,7 @@ function settingsOf(config: GatewayConfig | undefined): Partial<LedgerSettings> 
       ...(limits.attempts === undefined ? {} : { attemptsMax: limits.attempts }),
       ...(elapsedMaxMs === undefined ? {} : { elapsedMaxMs }),
     },
+    writesPerHourMax: limits.writes_per_hour ?? WRITES_PER_HOUR_DEFAULT,
     ...(replyTimeoutMs === undefined ? {} : { replyTimeoutMs }),
     ...(callerWaitMs === undefined ? {} : { callerWaitMs }),
     ...(approvalLifetimeMs === undefined ? {} : { approvalLifetimeMs }),

@@ -5,6 +5,7 @@ import {
   type Contract,
   type ContractOperation,
   isTrusted,
+  type Mode,
   type RepeatClass,
   type ToolClass,
   type ToolFacts,
@@ -35,6 +36,8 @@ export interface FactsQuery {
   readonly ownerRules: readonly OwnerRule[];
   /** From `toolDigest`; '' fits no rule. */
   readonly toolDigest: string;
+  /** The tool as it was first seen; absent where that is not known. */
+  readonly pinned?: { readonly digest: string; readonly readOnlyHint: boolean } | undefined;
 }
 
 /**
@@ -44,6 +47,10 @@ export interface FactsQuery {
  * Whoever says most decides the class: the configuration, then the owner's confirmed rule, then the binding, then
  * `readOnlyHint: true`; else it is unclassified. A write that a contract describes is never a read, and one that
  * is declared irreversible by its binding, or is destructive without a way back, is never less (the floor of D9).
+ *
+ * A class that names a tool was given for the tool as it was then. Of one whose schema or annotations have changed
+ * since, nobody has said what it is now: it asks again, and what was irreversible stays so. A binding names the
+ * versions of the server that it holds for, and is not asked about.
  */
 export function compileToolFacts(query: FactsQuery): ToolFacts {
   const { tool, binding } = query;
@@ -51,10 +58,11 @@ export function compileToolFacts(query: FactsQuery): ToolFacts {
   const rule = confirmedRule(query);
   const isReadOnly = query.hints?.readOnlyHint === true;
   const kept = keptFacts(query);
-  const key = JSON.stringify([query.destination, tool, row ?? null, rule?.class ?? null, isReadOnly]);
+  const change = changeOf(query, rule);
+  const key = JSON.stringify([query.destination, tool, row ?? null, rule?.class ?? null, isReadOnly, change]);
   const known = kept.get(key);
   if (known !== undefined) return known;
-  const facts = assemble(query, row, rule, isReadOnly);
+  const facts = assemble(query, row, rule, isReadOnly, change);
   // Names of tools come from callers, so that what is kept must have a bound.
   if (kept.size >= KEPT_MAX) kept.clear();
   kept.set(key, facts);
@@ -90,31 +98,59 @@ function confirmedRule({ ownerRules, tool, toolDigest }: FactsQuery): OwnerRule 
   return ownerRules.findLast((rule) => rule.tool === tool && rule.toolDigest === toolDigest);
 }
 
+/** How the tool differs from what its class was given for. */
+interface ToolChange {
+  /** What an owner or the configuration had said of it. */
+  readonly before?: DeclaredClass | undefined;
+  readonly by?: 'owner' | 'configuration';
+  /** It did not say that it only reads when it was first seen. */
+  readonly isNewlyRead: boolean;
+  /** Its present version was confirmed, which says more than a configuration that was written for another. */
+  readonly isConfirmed: boolean;
+}
+
+function changeOf(query: FactsQuery, rule: OwnerRule | undefined): ToolChange {
+  const { config, ownerRules, pinned, tool, toolDigest: digest } = query;
+  const isOther = pinned !== undefined && pinned.digest !== digest;
+  const isNewlyRead = isOther && !pinned.readOnlyHint;
+  if (rule !== undefined) return { isNewlyRead, isConfirmed: isOther };
+  const stale = ownerRules.findLast((other) => other.tool === tool);
+  if (stale !== undefined) return { before: stale.class, by: 'owner', isNewlyRead, isConfirmed: false };
+  const declared = isOther ? declarationOf(config, tool)?.class : undefined;
+  if (declared === undefined) return { isNewlyRead, isConfirmed: false };
+  return { before: declared, by: 'configuration', isNewlyRead, isConfirmed: false };
+}
+
 function assemble(
   query: FactsQuery,
   rowIndex: number | undefined,
   rule: OwnerRule | undefined,
   isReadOnly: boolean,
+  change: ToolChange,
 ): ToolFacts {
   const { destination, tool, binding, config } = query;
+  const mode = config?.mode ?? 'guard';
   const row = rowIndex === undefined ? undefined : binding?.tools[rowIndex];
   const declaration = declarationOf(config, tool);
   const bound = boundOperation(query, row, declaration);
   // A hint is about the whole tool; where rows tell its calls apart, one that fits none is not known as a read.
-  const isHintedRead = isReadOnly && rowIndex === undefined;
+  const isHintedRead = isReadOnly && rowIndex === undefined && !change.isNewlyRead;
   const classified = classify({
     declared: declaration?.class,
     rule,
     row,
     isHintedRead,
     operation: bound?.operation,
+    change,
   });
   const checks = binding?.checks_arguments;
   const facts: Omit<ToolFacts, 'digest'> = {
     destination,
     tool,
     ...classified,
-    ...writeFacts(classified.class, declaration, bound?.operation),
+    ...(change.before === undefined ? {} : { changedFrom: change.before }),
+    ...(mode === 'guard' || classified.class === 'read' ? {} : { mode }),
+    ...writeFacts(classified.class, declaration, bound?.operation, mode),
     checksArguments: checks !== undefined && checks.value && isTrusted(checks.evidence),
     ...(classified.class === 'read' || bound === undefined ? {} : describe(bound)),
   };
@@ -161,14 +197,20 @@ function classify(said: {
   readonly row: BindingRow | undefined;
   readonly isHintedRead: boolean;
   readonly operation: ContractOperation | undefined;
+  readonly change: ToolChange;
 }): Classified {
-  const { declared, rule, row, isHintedRead, operation } = said;
+  const { change, declared, rule, row, isHintedRead, operation } = said;
   if (operation !== undefined && isIrreversible(operation)) {
     return { class: 'irreversible', classSource: 'contract' };
   }
   if (row?.class === 'irreversible') return { class: 'irreversible', classSource: 'binding' };
+  if (change.before !== undefined && change.by !== undefined) {
+    return change.before === 'irreversible'
+      ? { class: 'irreversible', classSource: change.by }
+      : { class: 'unclassified', classSource: 'nobody' };
+  }
   const voices: readonly [DeclaredClass | undefined, ToolFacts['classSource']][] = [
-    [declared, 'configuration'],
+    [change.isConfirmed ? rule?.class : declared, change.isConfirmed ? 'owner' : 'configuration'],
     [rule?.class, 'owner'],
     [row?.class, 'binding'],
     [isHintedRead ? 'read' : undefined, 'hint'],
@@ -184,11 +226,13 @@ function writeFacts(
   toolClass: ToolClass,
   declaration: ToolDeclaration | undefined,
   operation: ContractOperation | undefined,
+  mode: Mode,
 ): Pick<ToolFacts, 'repeat' | 'identity' | 'target' | 'stamp'> {
   if (toolClass === 'read') return { repeat: 'free' };
   const identity = declaration?.identity ?? operation?.identity;
   const target = declaration?.target ?? operation?.target;
-  const stamp = operation?.stamp;
+  // Nothing is filled in where nothing is guarded: the call goes out as it came.
+  const stamp = mode === 'observe' ? undefined : operation?.stamp;
   return {
     repeat: declaration?.repeat ?? statedRepeat(toolClass, operation),
     ...(identity && { identity }),
@@ -209,20 +253,26 @@ function describe({ contract, operation }: BoundOperation): Pick<ToolFacts, 'con
 }
 
 /**
- * SHA-256 over what a class was confirmed for: the tool's name, the schema of its arguments, its annotations. A
- * tool in which one of them changes is asked about again. '' where they have no exact form: then no rule fits.
+ * What a class is confirmed for, as canonical JSON: the tool's name, the schema of its arguments, its annotations.
+ * '' where they have no exact form: then no rule fits.
  */
-export function toolDigest(tool: {
+export function toolDefinition(tool: {
   readonly name: string;
   readonly inputSchema?: unknown;
   readonly annotations?: unknown;
 }): string {
   const { name, inputSchema = null, annotations = null } = tool;
   try {
-    return sha256Hex(canonicalJson({ name, inputSchema, annotations } as JsonValue));
+    return canonicalJson({ name, inputSchema, annotations } as JsonValue);
   } catch {
     return '';
   }
+}
+
+/** SHA-256 over its definition: a tool in which anything of it changes is asked about again. '' where it has none. */
+export function toolDigest(tool: Parameters<typeof toolDefinition>[0]): string {
+  const definition = toolDefinition(tool);
+  return definition === '' ? '' : sha256Hex(definition);
 }
 
 const CLASSES: { readonly [toolClass in ToolClass]: string } = {

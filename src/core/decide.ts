@@ -1,7 +1,13 @@
 // Every command on one operation, decided from state and context alone: events, or a refusal as a value.
 
 import type { Attempt, ContentDigest } from './attempt.ts';
-import { authorityFor, isStrongEnough, judgeSending, type SendingConditions } from './authority.ts';
+import {
+  authorityFor,
+  isStrongEnough,
+  judgeSending,
+  questionNow,
+  type SendingConditions,
+} from './authority.ts';
 import type { ToolFacts } from './contract.ts';
 import type { Evidence } from './evidence.ts';
 import type { Effect } from './lifecycle.ts';
@@ -222,8 +228,8 @@ function startAttempt(
       return events({ type: 'parked', at, why: judged.why });
     case 'hold': {
       const { facts } = command.conditions;
-      const question =
-        operation.review?.question ?? (facts?.class === 'unclassified' ? 'unclassified' : 'irreversible');
+      const asked = judged.why.code === 'go_on_refused' ? 'many_writes' : questionNow(facts);
+      const question = operation.review?.question ?? asked ?? 'irreversible';
       return events(
         { type: 'held', at, why: judged.why },
         openReview(operation.digest, question, command.newReview, at, judged.why),
@@ -235,7 +241,10 @@ function startAttempt(
 /** What it waits for is told once; that a destination words its absence differently is no news. */
 function isSameWhy(one: Why | undefined, other: Why): boolean {
   if (one?.code !== other.code) return false;
-  const isAboutOperation = one.code === 'waits_for_operation' || one.code === 'waits_for_predecessor';
+  const isAboutOperation =
+    one.code === 'waits_for_operation' ||
+    one.code === 'waits_for_predecessor' ||
+    one.code === 'waits_for_go_on';
   return !isAboutOperation || one.operation === (other as typeof one).operation;
 }
 
@@ -304,6 +313,12 @@ function stageOf(operation: Operation, facts: ToolFacts, bounds: Bounds, at: num
     case 'ask_again':
       return { type: 'checking', at, why: { code: 'destination_still_working', nextAt: step.at } };
     case 'send_again':
+      // In `observe` nothing leaves but what its caller sent itself.
+      if (operation.observed !== undefined) {
+        return operation.effect === 'unknown'
+          ? { type: 'parked', at, why: { code: 'not_guarded' } }
+          : { type: 'closed', at, why: { code: 'not_guarded' } };
+      }
       return { type: 'sending_again', at, why: { code: 'waits_until', until: step.at } };
     case 'park':
       return { type: 'parked', at, why: step.why };

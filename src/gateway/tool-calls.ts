@@ -81,6 +81,10 @@ export class ToolCalls {
       return;
     }
     const call = inUtf8(reading.call, open.frame);
+    if (this.#isObserved) {
+      await this.#observe(open, call);
+      return;
+    }
     if (call.tool === server.tools.helperName) {
       await this.#status(open, call);
       return;
@@ -97,6 +101,42 @@ export class ToolCalls {
     if (!call.arguments.ok) return facts.isRead(call.tool);
     const known = await this.#factsOf(call.tool, call.arguments.value);
     return known === undefined ? facts.isRead(call.tool) : known.class === 'read';
+  }
+
+  get #isObserved(): boolean {
+    return this.#parts.facts.mode === 'observe';
+  }
+
+  /** Each call goes to the server and its answer comes back as it is; what can be recorded of a write is. */
+  async #observe(open: OpenCall, call: ToolCall): Promise<void> {
+    const { facts, ledger, requester, server } = this.#parts;
+    const { tool } = await this.#listed(call.tool);
+    const isRead = tool !== undefined && (await this.#isRead(call));
+    const { arguments: args, origin } = call;
+    let answer: Answer = { kind: 'pass', detail: '' };
+    if (!isRead) {
+      const isTold =
+        tool !== undefined && args.ok && origin.ok && facts.obstacle(call.tool, args.value) === undefined;
+      if (!isTold) ledger.gaps.note(server.name, call.tool, 'the call could not be read as an operation');
+      else if (!open.signal.aborted) {
+        open.isProposed = true;
+        answer = await ledger.write({
+          destination: server.name,
+          tool: call.tool,
+          arguments: args.value,
+          requester,
+          toolDigest: tool.digest,
+          toolDefinition: tool.definition,
+          replays: origin.replays,
+          signal: open.signal,
+          delivery: 'told',
+          ...(origin.run === undefined ? {} : { run: origin.run }),
+          ...(call.meta === undefined ? {} : { meta: call.meta }),
+        });
+      }
+    }
+    if (answer.kind !== 'pass' && tool !== undefined) await this.#answer(open, answer, tool);
+    else if (!open.signal.aborted) await this.#line.pass(open);
   }
 
   async #write(open: OpenCall, call: ToolCall, tool: ListedTool): Promise<void> {
@@ -127,6 +167,7 @@ export class ToolCalls {
       arguments: args,
       requester,
       toolDigest: tool.digest,
+      toolDefinition: tool.definition,
       replays: origin.replays,
       signal: open.signal,
       delivery: 'told',
@@ -237,7 +278,11 @@ export class ToolCalls {
     let result: string | undefined;
     try {
       const signal = AbortSignal.any([open.signal, this.#line.ended]);
-      const operation = await ledger.status(question.operation, question.waitMs, signal);
+      const named =
+        question.reason === undefined
+          ? question.operation
+          : await this.#again(question.operation, question.reason);
+      const operation = named && (await ledger.status(named, question.waitMs, signal));
       const reading = operation && (await ledger.readings.reading(operation));
       result = reading && statusResult(reading, { helperTool: server.tools.helperName, where });
     } catch (cause) {
@@ -254,6 +299,16 @@ export class ToolCalls {
         `No operation ${quoted(question.operation)} is recorded here: it never reached this ledger.`,
       );
     } else if (!open.signal.aborted) this.#line.send(resultFrame(open.id, result));
+  }
+
+  /** The operation that the caller is told of: the review that was opened for a second one, or what stands in its way. */
+  async #again(operation: string, reason: string): Promise<string | undefined> {
+    const { ledger, requester, server } = this.#parts;
+    await server.connect();
+    const asked = await ledger.again({ operation, requester, reason });
+    if (asked === 'not_found') return undefined;
+    if (asked === 'tool_unknown') return operation;
+    return asked.opened ? asked.operation.id : asked.stands.id;
   }
 
   #fault(open: OpenCall, cause: unknown): void {

@@ -9,8 +9,9 @@ import { compileToolFacts, dependsOnArguments } from '../contracts/compile.ts';
 import type { GatewayConfig } from '../contracts/gateway-config.ts';
 import { formatProblem } from '../contracts/problem.ts';
 import type { JsonObject } from '../core/canonical.ts';
-import type { Contract, ToolFacts } from '../core/contract.ts';
+import type { Contract, Mode, ToolFacts } from '../core/contract.ts';
 import type { OwnerRule } from '../engine/ledger.ts';
+import type { PinnedTool } from '../engine/seen-tools.ts';
 import type { ToolList } from './tool-list.ts';
 
 export interface ServerIdentity {
@@ -35,6 +36,7 @@ export class ServerFacts {
   #ownerRules: readonly OwnerRule[] = [];
   #identity: ServerIdentity | undefined;
   #contradictions: readonly string[] = [];
+  #pins: ReadonlyMap<string, PinnedTool> = new Map();
 
   constructor(destination: string, rules: GatewayRules, tools: ToolList, report: (message: string) => void) {
     this.#destination = destination;
@@ -42,6 +44,16 @@ export class ServerFacts {
     this.#tools = tools;
     this.#report = report;
     this.#contracts = rules.contracts.map(({ value }) => value);
+  }
+
+  /** How far this server's writes are guarded. */
+  get mode(): Mode {
+    return this.#rules.config?.value.mode ?? 'guard';
+  }
+
+  /** Tools as they were when they were first seen here; a class that names a tool was given for that. */
+  pin(pins: ReadonlyMap<string, PinnedTool>): void {
+    this.#pins = pins;
   }
 
   /**
@@ -96,6 +108,7 @@ export class ServerFacts {
       hints: { readOnlyHint: listed.readOnlyHint },
       ownerRules: this.#ownerRules,
       toolDigest: listed.digest,
+      pinned: this.#pins.get(tool),
     });
   }
 

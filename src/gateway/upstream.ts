@@ -24,6 +24,9 @@ export class GuardedServer implements Destination {
   onLateReply?: (late: LateReply) => void;
   readonly #upstream: StdioUpstream;
   #facts: ServerFacts | undefined;
+  /** Called with each new list, before anybody is told that the server is connected; false: to be called again. */
+  onListed: () => Promise<boolean> = async () => true;
+  #told = 0;
   #greeted: () => void = () => {};
   readonly #greeting: Promise<void>;
 
@@ -70,6 +73,10 @@ export class GuardedServer implements Destination {
     const identity = serverIdentity(this.#upstream.handshake?.result);
     if (identity !== undefined) this.#facts?.identify(identity);
     const problem = await this.tools.ensure();
+    if (problem === undefined && this.#told !== this.tools.version) {
+      const { version } = this.tools;
+      if (await this.onListed()) this.#told = version;
+    }
     return problem === undefined ? { connected: true } : { connected: false, detail: problem };
   }
 

@@ -381,8 +381,8 @@ describe('a write that needs a person', () => {
     });
     expect(decided).toMatchObject({ decided: true, rule: { tool: 'unheard_of', class: 'ordinary' } });
     expect(await fixture.ledger.rules()).toHaveLength(1);
-    expect(await fixture.ledger.revokeRule('cab', 'unheard_of', 'owner')).toBe(true);
-    expect(await fixture.ledger.revokeRule('cab', 'unheard_of', 'owner')).toBe(false);
+    expect(await fixture.ledger.revokeRule('cab', 'unheard_of', 'owner', 'same_account')).toBe('revoked');
+    expect(await fixture.ledger.revokeRule('cab', 'unheard_of', 'owner', 'same_account')).toBe('no_rule');
   });
 
   test('[S9] a payload that was altered behind the ledger’s back is never sent', async () => {

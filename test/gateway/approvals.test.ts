@@ -296,19 +296,19 @@ describe('a tool that nobody has classified', () => {
     );
     const approved = await command('approve', id, '--digest', await digest(id));
     expect(approved.stdout).toContain(
-      'Rule: puzzle on fixture is ordinary from now on, as long as its name, schema and annotations stay as they are. To revoke: counterfoil rules --revoke fixture/puzzle',
+      'Rule: puzzle on fixture is ordinary from now on, as long as its name, schema and annotations stay as they are. To revoke: counterfoil policy revoke fixture/puzzle',
     );
     await operation(id, 'closed');
     // Other arguments go through: the question was about the tool.
     expect(textOf(await gateway.call('puzzle', { n: 2 }))).toBe('done');
     expect(calls('puzzle')).toHaveLength(2);
-    expect((await command('rules')).stdout).toMatch(
-      /^fixture\/puzzle {2}ordinary {2}confirmed by .*, in force\n$/,
+    expect((await command('policy', 'show')).stdout).toMatch(
+      /\nfixture\/puzzle {2}ordinary {2}confirmed by .* \(strength: same_account\), in force\n$/,
     );
 
-    const revoked = await command('rules', '--revoke', 'fixture/puzzle');
+    const revoked = await command('policy', 'revoke', 'fixture/puzzle');
     expect(revoked.stdout).toMatch(/revoked at /);
-    expect((await command('rules', '--revoke', 'fixture/puzzle')).code).toBe(3);
+    expect((await command('policy', 'revoke', 'fixture/puzzle')).code).toBe(3);
     const third = await gateway.call('puzzle', { n: 3 });
     expect(textOf(third)).toMatch(/^NOT SENT YET — waiting for a person's approval/);
     await command('approve', operationOf(third), '--digest', await digest(operationOf(third)));
@@ -340,7 +340,7 @@ describe('a tool that nobody has classified', () => {
     const gateway = await start();
     const denied = operationOf(await gateway.call('puzzle', { n: 1 }));
     await command('deny', denied, '--digest', await digest(denied));
-    expect((await command('rules')).stdout).toBe('No rules have been confirmed.\n');
+    expect((await command('policy', 'show')).stdout).toMatch(/\nNo rules have been confirmed\.\n$/);
     const second = operationOf(await gateway.call('puzzle', { n: 2 }));
     await approve(second, '--digest', await digest(second), '--class', 'irreversible');
     await operation(second, 'closed');
@@ -386,7 +386,7 @@ describe('a tool that nobody has classified', () => {
     writeFileSync(join(folder, 'down'), '');
     await gateway.request('tools/call', { name: 'look' });
     const waiting = operationOf(await gateway.call('puzzle', { n: 2 }));
-    await command('rules', '--revoke', 'fixture/puzzle');
+    await command('policy', 'revoke', 'fixture/puzzle');
     rmSync(join(folder, 'down'));
     const held = await operation(waiting, 'awaiting_approval');
     expect(held.review?.because).toEqual({ code: 'rule_stricter' });
