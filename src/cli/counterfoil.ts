@@ -150,6 +150,28 @@ function program(): Command {
     .action(async (options) => {
       exitCode = await (await import('./report.ts')).report(options);
     });
+  root
+    .command('find')
+    .description(
+      'an operation by any name: an id or its beginning, the record or its address, a run, thread or trace',
+    )
+    .argument('<name>', 'what it is known as')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (name: string, options) => {
+      exitCode = await (await import('./find.ts')).find(name, options);
+    });
+  const trying = root
+    .command('try')
+    .description('see what happens, in a scratch folder, through the same gateway');
+  trying
+    .command('lost-reply')
+    .description('a write arrives, its answer is lost, the agent calls again: with and without the gateway')
+    .option('--keep', 'leave the scratch folder, to look at it')
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./try.ts')).tryLostReply(options);
+    });
   const passphrase = root
     .command('passphrase')
     .description('the passphrase by which the owner approves what cannot be taken back');

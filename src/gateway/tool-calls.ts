@@ -131,6 +131,8 @@ export class ToolCalls {
           signal: open.signal,
           delivery: 'told',
           ...(origin.run === undefined ? {} : { run: origin.run }),
+          ...(origin.references.length === 0 ? {} : { references: origin.references }),
+          ...(origin.references.length === 0 ? {} : { references: origin.references }),
           ...(call.meta === undefined ? {} : { meta: call.meta }),
         });
       }

@@ -96,6 +96,10 @@ export const FILES: {
     packages: ['@photostructure/sqlite'],
     because: 'the engine where Node carries none that is recent enough',
   },
+  'cli/try.ts': {
+    node: ['child_process'],
+    because: 'the story is told with processes that it starts itself',
+  },
   'gateway/schema-checks.ts': {
     packages: ['ajv'],
     node: ['vm'],
