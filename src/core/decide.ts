@@ -408,12 +408,19 @@ function reopen(operation: Operation, command: Extract<Command, { type: 'reopen'
   );
 }
 
-/** A question about identity stays one until a person has answered it: that nobody did in time is no answer. */
+/** They are about more than the tool, so that its class does not answer them. */
+const LASTING_QUESTIONS: readonly ReviewQuestion[] = [
+  'same_work',
+  'too_old',
+  'error_reported',
+  'again',
+  'many_writes',
+];
+
+/** A question about identity, or about going on, stays one until a person has answered it: that nobody did in time is no answer. */
 export function unansweredQuestion({ review }: Operation): ReviewQuestion | undefined {
   if (review === undefined || review.decision?.kind === 'approved') return undefined;
-  const isOfIdentity =
-    review.question === 'same_work' || review.question === 'too_old' || review.question === 'error_reported';
-  return isOfIdentity ? review.question : undefined;
+  return LASTING_QUESTIONS.includes(review.question) ? review.question : undefined;
 }
 
 function stateFinding(operation: Operation, stated: StatedResolution, at: number): Decision {
@@ -433,6 +440,8 @@ function orderAgain(
   at: number,
 ): Decision {
   if (operation.stage !== 'parked' && operation.stage !== 'closed') return { refusal: 'not_at_this_stage' };
+  // What was only observed was never guarded: a second one is an operation of its own.
+  if (operation.observed !== undefined) return { refusal: 'not_at_this_stage' };
   const isStated =
     isStatementCurrent(operation) && operation.resolution?.resolution === 'stated_not_happened';
   if (operation.effect === 'unknown' && !isStated) return { refusal: 'needs_statement' };

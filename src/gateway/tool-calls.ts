@@ -110,7 +110,12 @@ export class ToolCalls {
   /** Each call goes to the server and its answer comes back as it is; what can be recorded of a write is. */
   async #observe(open: OpenCall, call: ToolCall): Promise<void> {
     const { facts, ledger, requester, server } = this.#parts;
-    const { tool } = await this.#listed(call.tool);
+    const { problem, tool } = await this.#listed(call.tool);
+    if (problem !== undefined) {
+      // It is away: nothing passes, and the client is told so as without us.
+      if (!open.signal.aborted) await this.#line.pass(open);
+      return;
+    }
     const isRead = tool !== undefined && (await this.#isRead(call));
     const { arguments: args, origin } = call;
     let answer: Answer = { kind: 'pass', detail: '' };
