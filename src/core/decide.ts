@@ -229,7 +229,10 @@ function startAttempt(
     case 'hold': {
       const { facts } = command.conditions;
       const asked = judged.why.code === 'go_on_refused' ? 'many_writes' : questionNow(facts);
-      const question = operation.review?.question ?? asked ?? 'irreversible';
+      const earlier = operation.review?.question;
+      // A rule that became stricter asks its own question; what has run out asks the same again.
+      const isStricter = judged.why.code === 'rule_stricter';
+      const question = (isStricter ? (asked ?? earlier) : (earlier ?? asked)) ?? 'irreversible';
       return events(
         { type: 'held', at, why: judged.why },
         openReview(operation.digest, question, command.newReview, at, judged.why),
@@ -370,7 +373,8 @@ function decideReview(
   if (operation.stage !== 'awaiting_approval') return { refusal: 'no_open_review' };
   if (at > review.expiresAt) return { refusal: 'review_expired' };
   const { decision } = command;
-  if (decision.kind === 'approved' && !isStrongEnough(decision.strength, operation.toolClass)) {
+  const toolClass = review.question === 'irreversible' ? 'irreversible' : operation.toolClass;
+  if (decision.kind === 'approved' && !isStrongEnough(decision.strength, toolClass)) {
     return { refusal: 'strength_too_low' };
   }
   if (decision.kind === 'approved') return events({ type: 'approved', at, decision });

@@ -7,9 +7,10 @@ import type { ToolFacts } from '../core/contract.ts';
 import type { Reached } from '../core/stopping-points.ts';
 import type { McpFrame } from '../destination/mcp/frame.ts';
 import { type Answer, ownOperation } from '../engine/answers.ts';
+import type { WriteCall } from '../engine/draft.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import { type AnswerDoor, answerFrame, errorFrame, resultFrame, textResult } from './answer-frame.ts';
-import { readToolCall, type ToolCall } from './call.ts';
+import { type CallOrigin, readToolCall, type ToolCall } from './call.ts';
 import { SchemaChecks } from './schema-checks.ts';
 import { readStatusQuestion, statusResult } from './status-tool.ts';
 import type { ServerFacts } from './tool-facts.ts';
@@ -49,6 +50,12 @@ export interface OpenCall {
   /** Set before anything is recorded for it: from then on a fault leaves open what has happened. */
   isProposed: boolean;
 }
+
+/** A call of which everything could be read. */
+type ReadableCall = ToolCall & {
+  readonly arguments: Extract<ToolCall['arguments'], { ok: true }>;
+  readonly origin: Extract<CallOrigin, { ok: true }>;
+};
 
 const CODE_INVALID_PARAMS = -32602;
 
@@ -109,7 +116,7 @@ export class ToolCalls {
 
   /** Each call goes to the server and its answer comes back as it is; what can be recorded of a write is. */
   async #observe(open: OpenCall, call: ToolCall): Promise<void> {
-    const { facts, ledger, requester, server } = this.#parts;
+    const { facts, ledger, server } = this.#parts;
     const { problem, tool } = await this.#listed(call.tool);
     if (problem !== undefined) {
       // It is away: nothing passes, and the client is told so as without us.
@@ -125,29 +132,38 @@ export class ToolCalls {
       if (!isTold) ledger.gaps.note(server.name, call.tool, 'the call could not be read as an operation');
       else if (!open.signal.aborted) {
         open.isProposed = true;
-        answer = await ledger.write({
-          destination: server.name,
-          tool: call.tool,
-          arguments: args.value,
-          requester,
-          toolDigest: tool.digest,
-          toolDefinition: tool.definition,
-          replays: origin.replays,
-          signal: open.signal,
-          delivery: 'told',
-          ...(origin.run === undefined ? {} : { run: origin.run }),
-          ...(origin.references.length === 0 ? {} : { references: origin.references }),
-          ...(origin.references.length === 0 ? {} : { references: origin.references }),
-          ...(call.meta === undefined ? {} : { meta: call.meta }),
-        });
+        answer = await ledger.write(this.#asWrite(open, { ...call, origin, arguments: args }, tool));
       }
     }
     if (answer.kind !== 'pass' && tool !== undefined) await this.#answer(open, answer, tool);
     else if (!open.signal.aborted) await this.#line.pass(open);
   }
 
+  /** The call as the ledger is handed it. */
+  #asWrite(
+    open: OpenCall,
+    { arguments: args, meta, origin, tool: name }: ReadableCall,
+    tool: ListedTool,
+  ): WriteCall {
+    const { requester, server } = this.#parts;
+    return {
+      destination: server.name,
+      tool: name,
+      arguments: args.value,
+      requester,
+      toolDigest: tool.digest,
+      toolDefinition: tool.definition,
+      replays: origin.replays,
+      signal: open.signal,
+      delivery: 'told',
+      ...(origin.run === undefined ? {} : { run: origin.run }),
+      ...(origin.references.length === 0 ? {} : { references: origin.references }),
+      ...(meta === undefined ? {} : { meta }),
+    };
+  }
+
   async #write(open: OpenCall, call: ToolCall, tool: ListedTool): Promise<void> {
-    const { facts, ledger, requester, server } = this.#parts;
+    const { facts, ledger, server } = this.#parts;
     const { origin } = call;
     if (!call.arguments.ok) {
       this.#answerText(open, call.arguments.refusal);
@@ -168,18 +184,9 @@ export class ToolCalls {
     // Taken back before anything was recorded: it never was.
     if (open.signal.aborted) return;
     open.isProposed = true;
+    const read = { ...call, origin, arguments: call.arguments };
     const answer = await ledger.write({
-      destination: server.name,
-      tool: call.tool,
-      arguments: args,
-      requester,
-      toolDigest: tool.digest,
-      toolDefinition: tool.definition,
-      replays: origin.replays,
-      signal: open.signal,
-      delivery: 'told',
-      ...(origin.run === undefined ? {} : { run: origin.run }),
-      ...(call.meta === undefined ? {} : { meta: call.meta }),
+      ...this.#asWrite(open, read, tool),
       ...(problem === undefined ? {} : { schemaProblem: problem }),
     });
     await this.#answer(open, answer, tool);
