@@ -29,7 +29,7 @@ export const PASSPHRASE_LENGTH_MAX = 256;
 
 /** Why a text cannot be a passphrase, in words that end a sentence; `undefined` when it can. */
 export function passphraseProblem(text: string): string | undefined {
-  const length = [...text].length;
+  const { length } = Array.from(text);
   if (length < PASSPHRASE_LENGTH_MIN)
     return `it has ${length} characters; at least ${PASSPHRASE_LENGTH_MIN} are wanted`;
   if (length > PASSPHRASE_LENGTH_MAX)

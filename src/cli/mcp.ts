@@ -36,23 +36,11 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
       'Name the server to stand in front of: counterfoil mcp -- COMMAND ARGS…',
     );
   }
+  const given = loadRules(options.config);
+  checkRuns(options, given.config?.value);
   const data = dataDirectory(options.data);
-  const rules = await rulesInForce(loadRules(options.config), data);
+  const rules = await rulesInForce(given, data);
   const config = rules.config?.value;
-  if (options.run !== undefined && config?.run !== undefined && options.run !== config.run) {
-    throw new CommandFault(
-      EXIT.usage,
-      `Two runs are named: --run ${options.run}, and run: ${config.run} in ${options.config}. Leave one of them out.`,
-    );
-  }
-  for (const [where, run] of [
-    ['--run', options.run],
-    ['run:', config?.run],
-  ] as const) {
-    if (run !== undefined && !isRunName(run)) {
-      throw new CommandFault(EXIT.usage, `${where} ${printable(JSON.stringify(run))} is not ${A_RUN_NAME}.`);
-    }
-  }
   // Whatever a library prints must not come between the lines of the protocol.
   for (const method of ['log', 'info', 'debug'] as const) console[method] = console.error;
   const destination = config?.destination ?? nameOf(command);
@@ -79,6 +67,24 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
       : `counterfoil: reads of ${destination} pass; its writes are refused until they can be recorded in ${data}`,
   );
   return untilClosed(gateway);
+}
+
+/** @throws {CommandFault} when two runs are named, or one that cannot be a run's name */
+function checkRuns(options: McpOptions, config: GatewayConfig | undefined): void {
+  if (options.run !== undefined && config?.run !== undefined && options.run !== config.run) {
+    throw new CommandFault(
+      EXIT.usage,
+      `Two runs are named: --run ${options.run}, and run: ${config.run} in ${options.config}. Leave one of them out.`,
+    );
+  }
+  for (const [where, run] of [
+    ['--run', options.run],
+    ['run:', config?.run],
+  ] as const) {
+    if (run !== undefined && !isRunName(run)) {
+      throw new CommandFault(EXIT.usage, `${where} ${printable(JSON.stringify(run))} is not ${A_RUN_NAME}.`);
+    }
+  }
 }
 
 const MODE_WORDS = {

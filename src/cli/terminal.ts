@@ -87,7 +87,7 @@ class SecretLines {
             );
             return;
           }
-          if (ERASE.test(character)) this.#typed = [...this.#typed].slice(0, -1).join('');
+          if (ERASE.test(character)) this.#typed = Array.from(this.#typed).slice(0, -1).join('');
           else if (character === ERASE_LINE) this.#typed = '';
           else if (this.#typed.length < LINE_MAX) this.#typed += character;
         }

@@ -2,7 +2,7 @@
 // and what comes meanwhile waits for that answer (D9).
 
 import type { Operation, OperationId } from '../core/operation.ts';
-import type { Json, StreamWrite } from '../store/port.ts';
+import type { StreamWrite } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
 import type { Draft } from './draft.ts';
 import { asRecord, readOperation } from './records.ts';
@@ -62,7 +62,7 @@ export class WriteRate {
         stream,
         expectedVersion: record?.version ?? 0,
         events: [{ type: 'asked_to_go_on', operation, at }],
-        state: { operation } as Json,
+        state: { operation },
       }),
     };
   }

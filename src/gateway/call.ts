@@ -26,7 +26,7 @@ export type CallOrigin =
       /** Call ids that prove a replay when they come again. */
       readonly replays: readonly string[];
       /** Names of threads and traces, by which others may look for what it became. */
-      readonly references: readonly string[];
+      readonly references?: readonly string[];
     }
   | { readonly ok: false; readonly problem: string };
 
@@ -96,7 +96,13 @@ function readOrigin(metaText: string | undefined, defaultRun: string | undefined
     // They are other people's: what cannot be read is passed on like everything else.
     if (read?.ok === true) others.set(key, read.value);
   }
-  return { ok: true, run: run.run, replays: replaysOf(meta), references: referencesOf(others) };
+  const references = referencesOf(others);
+  return {
+    ok: true,
+    run: run.run,
+    replays: replaysOf(meta),
+    ...(references.length === 0 ? {} : { references }),
+  };
 }
 
 function referencesOf(others: ReadonlyMap<string, JsonValue>): readonly string[] {

@@ -157,7 +157,7 @@ export class ToolCalls {
       signal: open.signal,
       delivery: 'told',
       ...(origin.run === undefined ? {} : { run: origin.run }),
-      ...(origin.references.length === 0 ? {} : { references: origin.references }),
+      ...(origin.references === undefined ? {} : { references: origin.references }),
       ...(meta === undefined ? {} : { meta }),
     };
   }

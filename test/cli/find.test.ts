@@ -9,6 +9,9 @@ tools:
 `;
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 
+/** Each of them starts several processes; on a busy machine they take their time. */
+const PATIENT = { timeout: 90_000 };
+
 const cleanUps = new CleanUps();
 afterEach(cleanUps.run);
 
@@ -16,7 +19,7 @@ interface Found {
   readonly matches: readonly { readonly operation: string; readonly foundBy: string }[];
 }
 
-describe('an operation is found by any name that somebody has for it', () => {
+describe('an operation is found by any name that somebody has for it', PATIENT, () => {
   test('ids of ours from their beginning, run, call, thread, trace, target, and what was sent or answered', async () => {
     const url = 'https://notes.example.com/pages/p-77?view=1';
     const { command, operations, start } = fixtureWorld(cleanUps, [{ name: 'note' }, { name: 'erase' }], {

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { composeLedger } from '../../src/compose.ts';
@@ -15,6 +15,9 @@ import {
 } from '../gateway/processes.ts';
 
 const CONFIG = 'destination: fixture\ntools:\n  erase: {class: irreversible, repeat: unique}\n';
+
+/** Each of them starts several processes; on a busy machine they take their time. */
+const PATIENT = { timeout: 90_000 };
 
 const cleanUps = new CleanUps();
 afterEach(cleanUps.run);
@@ -44,7 +47,7 @@ async function setup() {
   };
 }
 
-describe('what cannot be taken back', () => {
+describe('what cannot be taken back', PATIENT, () => {
   test('is not approved by the account alone: the sentence says what to do, and nothing is sent', async () => {
     const { approve, calls, stage } = await setup();
     const ran = await counterfoil(approve);
@@ -82,7 +85,7 @@ describe('what cannot be taken back', () => {
     expect((await operationsIn(data))[0]?.review?.decision?.strength).toBe('passphrase');
   });
 
-  test('a wrong passphrase decides nothing; tries are counted over processes, slowed, and forgotten by a right one', async () => {
+  test('a wrong passphrase decides nothing; tries are counted over processes, and forgotten by a right one', async () => {
     const { approve, data, set, stage } = await setup();
     await set();
     const wrong = await onTerminal(approve, ['not the passphrase', 'nor this one either', 'nor is this']);
@@ -99,13 +102,12 @@ describe('what cannot be taken back', () => {
     };
     expect(await ownerState()).toMatchObject({ wrong: 3 });
     const right = await onTerminal(approve, [PASSPHRASE]);
-    expect(right.screen).toContain('There were wrong tries. The next one counts in 1 s …');
     expect(right.code).toBe(0);
     expect(await ownerState()).toMatchObject({ wrong: 0 });
   });
 });
 
-describe('setting and changing it', () => {
+describe('setting and changing it', PATIENT, () => {
   test('it is set once; the second time, it is changed by whoever knows it', async () => {
     const { approve, data, file, set } = await setup();
     const first = await set();
@@ -134,7 +136,7 @@ describe('setting and changing it', () => {
     expect(ran.code).toBe(2);
     expect(ran.screen).toContain('That cannot be a passphrase: it has 5 characters; at least 12 are wanted.');
     expect(ran.screen).toContain('The two are not the same.');
-    expect(() => statSync(file)).toThrow();
+    expect(existsSync(file)).toBe(false);
   });
 
   test('another file in its place is not the owner’s: neither removing nor exchanging it opens the door', async () => {

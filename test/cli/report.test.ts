@@ -9,10 +9,13 @@ tools:
 `;
 const TOOLS = [{ name: 'note' }, { name: 'erase' }, { name: 'puzzle' }, { name: 'lost' }];
 
+/** Each of them starts several processes; on a busy machine they take their time. */
+const PATIENT = { timeout: 90_000 };
+
 const cleanUps = new CleanUps();
 afterEach(cleanUps.run);
 
-describe('the report', () => {
+describe('the report', PATIENT, () => {
   test('says what was written, what each mode would have asked, which repeats were caught, and what is unclear', async () => {
     const { command, start } = fixtureWorld(cleanUps, TOOLS, { note: { does: 'answer' } });
     const gateway = await start(CONFIG);
@@ -73,7 +76,7 @@ describe('the report', () => {
   });
 });
 
-describe('what is suggested', () => {
+describe('what is suggested', PATIENT, () => {
   test('rests on what was recorded, names it, is a configuration that loads, and changes nothing', async () => {
     const { command, operation, operations, start } = fixtureWorld(cleanUps, TOOLS);
     const gateway = await start('destination: fixture\ntools:\n  note: {class: ordinary}\n');
@@ -100,7 +103,7 @@ describe('what is suggested', () => {
     expect(await operations()).toEqual(before);
     // What is suggested is no looser than what is in force: it counts at once.
     const next = await start(
-      `${ran.stdout}`.replace('note: {repeat: unique}', 'note: {class: ordinary, repeat: unique}'),
+      ran.stdout.replace('note: {repeat: unique}', 'note: {class: ordinary, repeat: unique}'),
     );
     expect(next.stderr).not.toContain('not in force');
   });

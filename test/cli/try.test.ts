@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { CleanUps, counterfoil } from '../gateway/processes.ts';
 
+/** Each of them starts several processes; on a busy machine they take their time. */
+const PATIENT = { timeout: 90_000 };
+
 const cleanUps = new CleanUps();
 
 interface Told {
@@ -21,7 +24,7 @@ function scratchFolders(): readonly string[] {
   return readdirSync(tmpdir()).filter((name) => name.startsWith('counterfoil-try-'));
 }
 
-describe('counterfoil try lost-reply', () => {
+describe('counterfoil try lost-reply', PATIENT, () => {
   test('the same fault makes two records without the gateway and one through it; the folder is gone afterwards', async () => {
     const ran = await counterfoil(['try', 'lost-reply', '--json']);
     expect(ran.stderr).toBe('');

@@ -18,10 +18,13 @@ tools:
   note: {class: ordinary, repeat: unique, target: {type: page, id: '{page}'}}
 `;
 
+/** Each of them starts several processes; on a busy machine they take their time. */
+const PATIENT = { timeout: 90_000 };
+
 const cleanUps = new CleanUps();
 afterEach(cleanUps.run);
 
-describe('observe', () => {
+describe('observe', PATIENT, () => {
   test('each call is sent and is its own operation, linked to what it would have been answered with; nothing waits', async () => {
     const { calls, command, operations, start } = fixtureWorld(cleanUps, TOOLS);
     const gateway = await start(config('observe'));
@@ -101,7 +104,7 @@ describe('observe', () => {
   });
 });
 
-describe('strict', () => {
+describe('strict', PATIENT, () => {
   test('every write waits for a person, and reads pass', async () => {
     const { approve, calls, operation, start } = fixtureWorld(cleanUps, TOOLS);
     const gateway = await start(config('strict'));
@@ -134,11 +137,14 @@ describe('strict', () => {
   });
 });
 
-test('a configuration that would lower what its contract calls irreversible is refused, in each mode', async () => {
-  const { folder, start } = fixtureWorld(cleanUps, TOOLS);
-  writeFileSync(
-    join(folder, 'c.yaml'),
-    `contract: 1
+test(
+  'a configuration that would lower what its contract calls irreversible is refused, in each mode',
+  PATIENT,
+  async () => {
+    const { folder, start } = fixtureWorld(cleanUps, TOOLS);
+    writeFileSync(
+      join(folder, 'c.yaml'),
+      `contract: 1
 id: c
 destination: {name: c, protocol: mcp}
 ownership: {owner: o, reviewed_on: 2026-01-01, review_by: 2099-01-01}
@@ -153,11 +159,12 @@ operations:
     outcomes: []
     reversals: [{kind: none, restores: nothing, evidence: {grade: documented, source: s}}]
 `,
-  );
-  for (const mode of ['guard', 'strict']) {
-    const text = `destination: fixture\nmode: ${mode}\ncontracts: [c.yaml]\ntools:\n  erase: {class: ordinary, contract_operation: c/erase}\n`;
-    await expect(start(text)).rejects.toThrow(
-      /erase is declared ordinary, and the contract c states that erase is destructive and has no reversal/,
     );
-  }
-});
+    for (const mode of ['guard', 'strict']) {
+      const text = `destination: fixture\nmode: ${mode}\ncontracts: [c.yaml]\ntools:\n  erase: {class: ordinary, contract_operation: c/erase}\n`;
+      await expect(start(text)).rejects.toThrow(
+        /erase is declared ordinary, and the contract c states that erase is destructive and has no reversal/,
+      );
+    }
+  },
+);

@@ -13,10 +13,13 @@ const TOOLS = [
 const tools = (classes: string): string => `destination: fixture\ntools:\n${classes}`;
 const CAREFUL = tools('  erase: {class: irreversible}\n  note: {class: ordinary, repeat: unique}\n');
 
+/** Each of them starts several processes; on a busy machine they take their time. */
+const PATIENT = { timeout: 90_000 };
+
 const cleanUps = new CleanUps();
 afterEach(cleanUps.run);
 
-describe('a configuration that loosens anything', () => {
+describe('a configuration that loosens anything', PATIENT, () => {
   test.each([
     ['the mode', `${CAREFUL}mode: observe\n`, 'The mode is observe, and was guard.'],
     [
@@ -82,7 +85,7 @@ describe('a configuration that loosens anything', () => {
   });
 });
 
-describe('a tool that has changed', () => {
+describe('a tool that has changed', PATIENT, () => {
   const CHANGED = {
     ...TOOLS[3],
     name: 'puzzle',
@@ -160,7 +163,7 @@ describe('a tool that has changed', () => {
   });
 });
 
-describe('many ordinary writes within an hour', () => {
+describe('many ordinary writes within an hour', PATIENT, () => {
   const BUSY = `${CAREFUL}limits: {writes_per_hour: 3}\n`;
 
   test('ask once to go on: the one too many is asked about, what comes meanwhile waits, and a yes sends all', async () => {
@@ -204,7 +207,7 @@ describe('many ordinary writes within an hour', () => {
   });
 });
 
-describe('once more, on purpose', () => {
+describe('once more, on purpose', PATIENT, () => {
   const asking = (operation: string, reason: string) => ({ operation, again: true, reason });
 
   test('the caller asks for a second one: a person sees the first and the reason, and a yes sends it once', async () => {
@@ -253,7 +256,7 @@ describe('once more, on purpose', () => {
   });
 });
 
-test('a contract or binding that the configuration names is a part of it', async () => {
+test('a contract or binding that the configuration names is a part of it', PATIENT, async () => {
   const { folder, start } = fixtureWorld(cleanUps, TOOLS);
   const contract = (destructive: boolean): string => `contract: 1
 id: c
