@@ -25,6 +25,11 @@ export async function readVerifierFile(directory: string): Promise<VerifierReadi
   return { found: true, verifier, text };
 }
 
+/** The text that such a file holds. */
+export function verifierText(verifier: Verifier): string {
+  return `${JSON.stringify(verifier)}\n`;
+}
+
 /**
  * @param replaces whether an earlier file is to give way; else the first one stays
  * @returns the text that lies there now; `undefined` when another one was there first
@@ -36,7 +41,7 @@ export async function writeVerifierFile(
 ): Promise<string | undefined> {
   const file = join(directory, PASSPHRASE_FILE);
   const fresh = `${file}.${randomBytes(6).toString('hex')}`;
-  const text = `${JSON.stringify(verifier)}\n`;
+  const text = verifierText(verifier);
   await writeFile(fresh, text, { mode: 0o600, flag: 'wx', flush: true });
   try {
     if (replaces) await rename(fresh, file);

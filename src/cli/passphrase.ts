@@ -2,9 +2,14 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { isPassphrase, PASSPHRASE_LENGTH_MIN, passphraseProblem, verifierFor } from '../access/passphrase.ts';
-import { PASSPHRASE_FILE, readVerifierFile, writeVerifierFile } from '../access/passphrase-file.ts';
+import {
+  PASSPHRASE_FILE,
+  readVerifierFile,
+  verifierText,
+  writeVerifierFile,
+} from '../access/passphrase-file.ts';
 import { sha256Hex } from '../core/digest.ts';
-import type { OwnerState } from '../core/owner.ts';
+import { isOwnersFile, type OwnerState } from '../core/owner.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import { localAccount } from './account.ts';
 import { dataDirectory, withLedger } from './data-directory.ts';
@@ -33,7 +38,12 @@ export async function setPassphrase(options: PassphraseOptions): Promise<number>
           `Nothing was changed: a passphrase was set by ${printable(known.setBy)} at ${instant(known.setAt)}. To change it: counterfoil passphrase change`,
         );
       }
-      if (file.found || file.problem !== undefined) throw strangeFile(directory);
+      if (file.found || file.problem !== undefined) {
+        throw new CommandFault(
+          EXIT.conflict,
+          `Nothing was set: ${PASSPHRASE_FILE} lies in ${printable(directory)} already, and this ledger knows of no passphrase. It was left by a set-up that was broken off, or put there by somebody else. Remove it, and set the passphrase again.`,
+        );
+      }
       const terminal = openTerminal('Setting it');
       try {
         const text = await writeVerifierFile(directory, await verifierFor(await askNew(terminal)), false);
@@ -58,14 +68,14 @@ export async function changePassphrase(options: PassphraseOptions): Promise<numb
     try {
       await askOn(terminal, ledger, owner);
       const verifier = await verifierFor(await askNew(terminal));
-      const text = await writeVerifierFile(directory, verifier, true);
-      if (
-        text === undefined ||
-        !(await ledger.owner.set(sha256Hex(text), localAccount(), owner.state.file))
-      ) {
+      const next = sha256Hex(verifierText(verifier));
+      // Both files are the owner's until the change is complete: broken off, neither shuts the owner out.
+      const isAnnounced = await ledger.owner.announce(next, owner.file);
+      if (isAnnounced) await writeVerifierFile(directory, verifier, true);
+      if (!isAnnounced || !(await ledger.owner.set(next, localAccount(), owner.file))) {
         throw new CommandFault(
           EXIT.conflict,
-          `The passphrase was changed by somebody else meanwhile, and ${PASSPHRASE_FILE} may not be the one that the ledger knows. Change it once more, or put the file back from a copy.`,
+          `Another change of the passphrase came at the same time. Look which of the two holds: counterfoil passphrase change`,
         );
       }
     } finally {
@@ -104,6 +114,8 @@ async function askNew(terminal: Terminal): Promise<string> {
 
 interface KnownOwner {
   readonly state: OwnerState;
+  /** SHA-256 of the file that lies there now. */
+  readonly file: string;
   readonly verifier: Parameters<typeof isPassphrase>[1];
 }
 
@@ -112,8 +124,11 @@ export async function knownOwner(ledger: Ledger, directory: string): Promise<Kno
   const state = await ledger.owner.state();
   const file = await readVerifierFile(directory);
   if (state === undefined && !file.found && file.problem === undefined) return undefined;
-  if (state === undefined || !file.found || sha256Hex(file.text) !== state.file) throw strangeFile(directory);
-  return { state, verifier: file.verifier };
+  const digest = file.found ? sha256Hex(file.text) : undefined;
+  if (state === undefined || digest === undefined || !file.found || !isOwnersFile(state, digest)) {
+    throw strangeFile(directory);
+  }
+  return { state, file: digest, verifier: file.verifier };
 }
 
 function strangeFile(directory: string): CommandFault {

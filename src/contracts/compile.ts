@@ -306,6 +306,9 @@ export function explainFacts(facts: ToolFacts): string[] {
   const sentences = [
     `${tool} on ${destination} is ${CLASSES[facts.class]}: ${CLASS_SOURCES[facts.classSource]}.`,
   ];
+  if (facts.changedFrom !== undefined) {
+    sentences.push(`It was called ${CLASSES[facts.changedFrom]}, and has changed since.`);
+  }
   if (facts.class === 'read') return [...sentences, 'It passes unrecorded.'];
   sentences.push(REPEATS[facts.repeat]);
   sentences.push(

@@ -4,11 +4,18 @@
 export interface OwnerState {
   /** SHA-256 of the file that was written: another file is not the owner's. */
   readonly file: string;
+  /** Another file that is being put in its place: a change may be broken off between the two. */
+  readonly next?: string;
   readonly setBy: string;
   readonly setAt: number;
   /** Tries since the last right one. A try counts as wrong until it has proved to be right. */
   readonly wrong: number;
   readonly triedAt: number;
+}
+
+/** Whether a file with this SHA-256 is the owner's. */
+export function isOwnersFile(state: OwnerState, file: string): boolean {
+  return file === state.file || file === state.next;
 }
 
 const FREE_TRIES = 3;

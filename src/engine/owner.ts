@@ -1,7 +1,7 @@
 // The owner's passphrase in the ledger: when it was set, and each try counted before it is judged, so that two
 // processes cannot guess side by side.
 
-import { type OwnerState, pauseBeforeTry } from '../core/owner.ts';
+import { isOwnersFile, type OwnerState, pauseBeforeTry } from '../core/owner.ts';
 import type { Json } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
 
@@ -44,6 +44,14 @@ export class Owner {
     }
   }
 
+  /** Another file is about to take the place of this one. @returns false when that is not the owner's any more */
+  async announce(next: string, replaces: string): Promise<boolean> {
+    const { state, version } = await this.#read();
+    if (state === undefined || !isOwnersFile(state, replaces)) return false;
+    const at = this.#context.environment.now();
+    return this.#write({ ...state, file: replaces, next }, version, { type: 'passphrase_changes', at });
+  }
+
   /**
    * @param file SHA-256 of the file that holds it
    * @param replaces the file that it takes the place of; `undefined` for the first
@@ -51,7 +59,11 @@ export class Owner {
    */
   async set(file: string, by: string, replaces: string | undefined): Promise<boolean> {
     const { state, version } = await this.#read();
-    if (state?.file !== replaces) return false;
+    if (
+      state === undefined ? replaces !== undefined : replaces === undefined || !isOwnersFile(state, replaces)
+    ) {
+      return false;
+    }
     const at = this.#context.environment.now();
     const type = replaces === undefined ? 'passphrase_set' : 'passphrase_changed';
     return this.#write({ file, setBy: by, setAt: at, wrong: 0, triedAt: at }, version, { type, at, by });

@@ -40,7 +40,7 @@ export class WriteRate {
     if (max === undefined || facts.class !== 'ordinary' || facts.mode !== undefined) return free;
     const name = `${call.destination}/${call.requester}`;
     const window = await this.#window(name, call, at, max);
-    window.times = window.times.filter((time) => time > at - HOUR_MS);
+    while ((window.times[0] ?? at) <= at - HOUR_MS) window.times.shift();
     if (window.times.length < max) {
       window.times.push(at);
       window.sinceCounted += 1;
@@ -87,7 +87,7 @@ export class WriteRate {
       .filter((operation) => countsAsWrite(operation) && operation.proposedAt > at - HOUR_MS)
       .map((operation) => operation.proposedAt);
     // What is being recorded at this moment is in memory alone.
-    if (times.length > window.times.length) window.times = times;
+    if (times.length > window.times.length) window.times = times.toSorted((a, b) => a - b);
     return window;
   }
 }

@@ -157,6 +157,13 @@ describe('setting and changing it', PATIENT, () => {
     writeFileSync(file, readFileSync(join(other, 'owner.passphrase')));
     expect((await onTerminal(approve, [own])).code).toBe(4);
     expect(await stage()).toBe('awaiting_approval');
+    // Nor does a file in a ledger that knows of no passphrase.
+    const fresh = join(cleanUps.folder(), 'data');
+    await onTerminal(['passphrase', 'set', '--data', fresh], ['short', 'short', 'short']);
+    writeFileSync(join(fresh, 'owner.passphrase'), readFileSync(join(other, 'owner.passphrase')));
+    const left = await onTerminal(['passphrase', 'set', '--data', fresh], [own, own]);
+    expect(left.code).toBe(5);
+    expect(left.stderr).toContain('Remove it, and set the passphrase again.');
     writeFileSync(file, owners);
     expect((await onTerminal(approve, [PASSPHRASE])).code).toBe(0);
   });

@@ -321,6 +321,60 @@ describe('the facts of a write', () => {
   });
 });
 
+describe('a tool that is not what it was when it was first seen', () => {
+  const { query, nothing } = setup();
+  const pinned = { digest: 'd0', readOnlyHint: false };
+  const declared = (toolClass: 'ordinary' | 'irreversible' | 'read') =>
+    query('find', {
+      ...nothing,
+      pinned,
+      config: { destination: 'd', tools: { find: { class: toolClass } } },
+    });
+
+  it('is unclassified whatever the configuration says, except that irreversible stays so', () => {
+    expect(compileToolFacts(declared('ordinary'))).toMatchObject({
+      class: 'unclassified',
+      changedFrom: 'ordinary',
+    });
+    expect(compileToolFacts(declared('read'))).toMatchObject({ class: 'unclassified', changedFrom: 'read' });
+    expect(compileToolFacts(declared('irreversible'))).toMatchObject({
+      class: 'irreversible',
+      classSource: 'configuration',
+      changedFrom: 'irreversible',
+    });
+  });
+
+  it('is what was confirmed of its present version, before what the configuration says of another', () => {
+    const ownerRules = [{ tool: 'find', toolDigest: 'd1', class: 'irreversible' } as const];
+    const facts = compileToolFacts({ ...declared('ordinary'), ownerRules });
+    expect(facts).toMatchObject({ class: 'irreversible', classSource: 'owner' });
+    expect(facts.changedFrom).toBeUndefined();
+    // Unchanged, the configuration says most.
+    const same = { ...declared('ordinary'), ownerRules, pinned: { ...pinned, digest: 'd1' } };
+    expect(compileToolFacts(same)).toMatchObject({ class: 'ordinary', classSource: 'configuration' });
+  });
+
+  it('is not believed when it calls itself a read only now, and is when it did so from the start', () => {
+    const hinted = { ...nothing, hints: { readOnlyHint: true } };
+    expect(compileToolFacts(query('find', { ...hinted, pinned })).class).toBe('unclassified');
+    const always = { digest: 'd0', readOnlyHint: true };
+    expect(compileToolFacts(query('find', { ...hinted, pinned: always })).class).toBe('read');
+  });
+
+  it('an owner’s class of another version counts no more, and one that was irreversible does', () => {
+    for (const [toolClass, now] of [
+      ['ordinary', 'unclassified'],
+      ['irreversible', 'irreversible'],
+    ] as const) {
+      const ownerRules = [{ tool: 'find', toolDigest: 'd0', class: toolClass }];
+      expect(compileToolFacts(query('find', { ...nothing, ownerRules }))).toMatchObject({
+        class: now,
+        changedFrom: toolClass,
+      });
+    }
+  });
+});
+
 describe('toolDigest', () => {
   const tool = {
     name: 'create_task',

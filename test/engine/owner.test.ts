@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { isOwnersFile } from '../../src/core/owner.ts';
 import { type Fixture, setup } from './setup.ts';
 
 let fixture: Fixture | undefined;
@@ -30,6 +31,21 @@ describe('tries of the passphrase', () => {
     await owner.right();
     expect(await owner.state()).toMatchObject({ wrong: 0 });
     expect(await owner.beginTry()).toEqual({ may: true });
+  });
+
+  test('a change that was broken off leaves both files the owner’s, until the next one is complete', async () => {
+    const { owner } = await owned();
+    const [first, next, third] = ['f', 'a', 'b'].map((digit) => digit.repeat(64)) as [string, string, string];
+    expect(await owner.announce(next, 'c'.repeat(64))).toBe(false);
+    expect(await owner.announce(next, first)).toBe(true);
+    const state = await owner.state();
+    if (state === undefined) throw new Error('none is set');
+    expect([first, next, third].map((file) => isOwnersFile(state, file))).toEqual([true, true, false]);
+    // The new file was written, and the process died: from there it is changed again.
+    expect(await owner.announce(third, next)).toBe(true);
+    expect(await owner.set(third, 'mara', next)).toBe(true);
+    expect(await owner.state()).toMatchObject({ file: third });
+    expect((await owner.state())?.next).toBeUndefined();
   });
 
   test('it is set once, and changed only from the one that is known', async () => {
