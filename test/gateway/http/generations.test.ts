@@ -57,7 +57,8 @@ async function startUpstream(file: string, mode: 'stdio' | 'http') {
 /** What a test needs of a client, whichever SDK it is made with. */
 interface TestClient {
   call(name: string, args?: object, onProgress?: (progress: number) => void): Promise<ToolResult>;
-  cancelled(name: string): Promise<void>;
+  /** Calls, and takes the call back once the other promise is there. */
+  cancelled(name: string, whenAsked: () => Promise<unknown>): Promise<void>;
   request(method: string, params?: object): Promise<Record<string, unknown>>;
   listen(): Promise<void>;
   readonly heard: string[];
@@ -105,10 +106,10 @@ async function legacyClient(url: URL, capabilities: object): Promise<TestClient>
         undefined,
         onProgress === undefined ? {} : { onprogress: ({ progress }) => onProgress(progress) },
       ) as Promise<ToolResult>,
-    async cancelled(name) {
+    async cancelled(name, whenAsked) {
       const abort = new AbortController();
       const call = client.callTool({ name, arguments: {} }, undefined, { signal: abort.signal });
-      setTimeout(() => abort.abort(), 300);
+      void whenAsked().then(() => abort.abort());
       await expect(call).rejects.toThrow(/abort/i);
     },
     request: (method, params = {}) =>
@@ -148,10 +149,10 @@ async function modernClient(url: URL, capabilities: object): Promise<TestClient>
         { name, arguments: args as Record<string, unknown>, ...(name === 'talk' ? { _meta: meta } : {}) },
         onProgress === undefined ? {} : { onprogress: ({ progress }) => onProgress(progress) },
       ) as Promise<ToolResult>,
-    async cancelled(name) {
+    async cancelled(name, whenAsked) {
       const abort = new AbortController();
       const call = client.callTool({ name, arguments: {} }, { signal: abort.signal });
-      setTimeout(() => abort.abort(), 300);
+      void whenAsked().then(() => abort.abort());
       await expect(call).rejects.toThrow(/abort/i);
     },
     request: (method, params = {}) =>
@@ -250,7 +251,9 @@ describe.each(PAIRS)('a client of $client, a server of $server', ({ connect, fil
 
   test('a read that is cancelled is cancelled at the server', async () => {
     const { client, log } = await setup();
-    await client.cancelled('wait');
+    await client.cancelled('wait', () =>
+      until(() => log().some(({ event }) => event === 'waiting'), 'the read to be under way'),
+    );
     await until(() => log().some(({ event }) => event === 'cancelled'), 'the server to hear of it');
   });
 
