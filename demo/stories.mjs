@@ -374,7 +374,7 @@ export const ORDER = ['cutover', 'S1', 'S2', 'S3', 'S4', 'S16', 'S17', 'S18', 'S
 export const NOT_CHECKED = [
   'Software by others: the destination here is a program of ours, and its contract was read in its source.',
   'Power cuts, full or lying disks, and more than one machine: processes were killed, the kernel was not.',
-  'That an agent cannot approve by itself: the demo owner decided under the same account (strength same_account).',
+  'That a person decided: the demo owner is a program, which types a passphrase that it has set (strength passphrase).',
   'Writes that go round the gateway: it cannot see them.',
   'Whether the message of S3 arrived: without a look-up that stays unknown until a person has looked.',
   'A model: the retries and the rewording were written down beforehand, and seconds stand for half minutes.',

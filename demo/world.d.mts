@@ -3,6 +3,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import type { Operation } from '../src/core/operation.ts';
 import type { HistoryEntry } from '../src/engine/readings.ts';
+import type { TerminalRan } from './terminal.mjs';
 
 export interface WorldOptions {
   readonly folder: string;
@@ -91,6 +92,11 @@ export interface World {
   counterfoil(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ran>;
   show(id?: string): Promise<Shown | undefined>;
   approve(id: string, digest: string, by: string, env?: Readonly<Record<string, string>>): Promise<Ran>;
+  onTerminal(
+    args: readonly string[],
+    answers: readonly string[],
+    env?: Readonly<Record<string, string>>,
+  ): Promise<TerminalRan & { readonly json: unknown }>;
   deny(id: string, digest: string, by: string, reason: string): Promise<Ran>;
   close(): Promise<void>;
 }

@@ -9,12 +9,16 @@ import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import { runOnTerminal } from './terminal.mjs';
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
 
 export const COUNTERFOIL = here('../dist/cli/counterfoil.js');
 const SERVER = here('cutover-server.mjs');
 const CONFIG = here('gateway.yaml');
+
+/** No secret: it is the demo owner's, of ledgers that are removed afterwards. */
+const PASSPHRASE = 'the owner of the demo';
 
 /** Long enough for any answer that is going to come; what takes longer is a fault of the story. */
 const PLENTY_MS = 20_000;
@@ -35,6 +39,7 @@ class World {
   #agents = [];
   #faults = [];
   #kills = 0;
+  #hasPassphrase = false;
 
   constructor({ folder, gateway = true, data, config = CONFIG }) {
     mkdirSync(folder, { recursive: true });
@@ -147,8 +152,26 @@ class World {
     return json?.operation === undefined ? undefined : json;
   }
 
-  async approve(id, digest, by, env) {
-    return this.counterfoil(['approve', id, '--digest', digest, '--by', by, '--json'], env);
+  /**
+   * Decides as the declared owner of this world: a passphrase that the story sets, typed on a terminal of its own.
+   * The record names that strength; that a program typed it, it cannot know.
+   */
+  async approve(id, digest, by, env = {}) {
+    if (!this.#hasPassphrase) {
+      this.#hasPassphrase = true;
+      const set = await this.onTerminal(['passphrase', 'set'], [PASSPHRASE, PASSPHRASE]);
+      if (set.code !== 0) throw new Error(`The passphrase could not be set: ${set.screen}${set.stderr}`);
+    }
+    return this.onTerminal(['approve', id, '--digest', digest, '--by', by, '--json'], [PASSPHRASE], env);
+  }
+
+  /** The same with a controlling terminal, on which the answers are typed, each when it is asked for. */
+  async onTerminal(args, answers, env = {}) {
+    const ran = await runOnTerminal([COUNTERFOIL, ...args, '--data', this.data], answers, {
+      env: { ...process.env, ...env },
+      timeoutMs: PLENTY_MS,
+    });
+    return { ...ran, json: parse(ran.stdout) };
   }
 
   async deny(id, digest, by, reason) {

@@ -339,6 +339,14 @@ async function composeGuardingLedger(
     },
     toleratesClosedStore: true,
   });
+  for (const { server, facts } of guarded) {
+    server.onListed = async () => {
+      const tools = [...(server.tools.all?.values() ?? [])];
+      const firstSeen = await ledger.tools.seeIfPossible(server.name, tools);
+      if (firstSeen !== undefined) facts.pin(firstSeen);
+      return firstSeen !== undefined;
+    };
+  }
   return ledger;
 }
 

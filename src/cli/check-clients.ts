@@ -226,7 +226,7 @@ function checkRules(
         found: `${rule.destination}/${rule.tool} was confirmed as ${rule.class}, and ${what}: the rule does not count`,
         fix:
           tool === undefined
-            ? `counterfoil rules --revoke ${rule.destination}/${rule.tool}`
+            ? `counterfoil policy revoke ${rule.destination}/${rule.tool}`
             : 'Its next call asks again.',
       });
     }

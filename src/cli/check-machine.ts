@@ -2,6 +2,7 @@
 
 import { stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { PASSPHRASE_FILE } from '../access/passphrase-file.ts';
 import { JOURNAL_FILE, type Journal, readJournal } from '../clients/journal.ts';
 import { LEDGER_FILE, readDurability } from '../compose.ts';
 import type { Ledger } from '../engine/ledger.ts';
@@ -12,7 +13,16 @@ import { CommandFault, EXIT } from './output.ts';
 
 /** One thing that was looked at. A `note` is worth knowing; a `problem` breaks a promise until it is mended. */
 export interface Check {
-  readonly area: 'node' | 'store' | 'data' | 'clock' | 'clients' | 'approvals' | 'tools';
+  readonly area:
+    | 'node'
+    | 'store'
+    | 'data'
+    | 'clock'
+    | 'clients'
+    | 'approvals'
+    | 'passphrase'
+    | 'policy'
+    | 'tools';
   readonly level: 'ok' | 'note' | 'problem';
   readonly found: string;
   /** What to do; absent where there is nothing to do. */
@@ -78,7 +88,8 @@ export async function checkData(data: string, isWindows: boolean): Promise<reado
   const about = await statOf(data);
   if (about === undefined) return [];
   const checks: Check[] = [];
-  for (const file of isWindows ? [] : [data, join(data, LEDGER_FILE), join(data, JOURNAL_FILE)]) {
+  const own = [LEDGER_FILE, JOURNAL_FILE, PASSPHRASE_FILE].map((name) => join(data, name));
+  for (const file of isWindows ? [] : [data, ...own]) {
     const mode = (await statOf(file))?.mode;
     if (mode === undefined || (mode & 0o077) === 0) continue;
     const wanted = file === data ? '700' : '600';

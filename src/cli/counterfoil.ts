@@ -154,14 +154,96 @@ function program(): Command {
     .action(async (id: string, options) => {
       exitCode = await (await import('./decide.ts')).decideReview(id, 'denied', options);
     });
-  root
-    .command('rules')
-    .description('the classes that were confirmed for tools; --revoke ends one')
-    .option('--revoke <destination/tool>', 'the rule to end', once)
+  const policy = root
+    .command('policy')
+    .description('what is in force for each server, and the classes that were confirmed');
+  policy
+    .command('show')
+    .description('configurations in force and waiting, and the confirmed classes')
     .option(...DATA)
     .option(...JSON_OUT)
     .action(async (options) => {
-      exitCode = await (await import('./decide.ts')).rules(options);
+      exitCode = await (await import('./policy.ts')).showPolicy(options);
+    });
+  policy
+    .command('suggest')
+    .description('a configuration to start from, out of what was recorded')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./policy.ts')).suggestPolicy(options);
+    });
+  policy
+    .command('confirm')
+    .description('let a configuration that loosens something come into force; asks for the passphrase')
+    .argument('<destination>', 'the server, by its name in the configuration')
+    .requiredOption(...DIGEST)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (destination: string, options) => {
+      exitCode = await (await import('./policy.ts')).confirmPolicy(destination, options);
+    });
+  policy
+    .command('revoke')
+    .description('end the class that was confirmed for a tool: it asks again')
+    .argument('<destination/tool>', 'the rule to end')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (rule: string, options) => {
+      exitCode = await (await import('./policy.ts')).revokeRule(rule, options);
+    });
+  root
+    .command('report')
+    .description(
+      'what was written, what is unclear, what each mode would have asked, which repeats were caught',
+    )
+    .option('--run <id>', 'of one run only', once)
+    .option('--since <instant>', 'from this day or instant on', once)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./report.ts')).report(options);
+    });
+  root
+    .command('find')
+    .description(
+      'an operation by any name: an id or its beginning, the record or its address, a run, thread or trace',
+    )
+    .argument('<name>', 'what it is known as')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (name: string, options) => {
+      exitCode = await (await import('./find.ts')).find(name, options);
+    });
+  const trying = root
+    .command('try')
+    .description('see what happens, in a scratch folder, through the same gateway');
+  trying
+    .command('lost-reply')
+    .description('a write arrives, its answer is lost, the agent calls again: with and without the gateway')
+    .option('--keep', 'leave the scratch folder, to look at it')
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./try.ts')).tryLostReply(options);
+    });
+  const passphrase = root
+    .command('passphrase')
+    .description('the passphrase by which the owner approves what cannot be taken back');
+  passphrase
+    .command('set')
+    .description('set it, once; it is asked on the terminal')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./passphrase.ts')).setPassphrase(options);
+    });
+  passphrase
+    .command('change')
+    .description('change it; the present one is asked first')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./passphrase.ts')).changePassphrase(options);
     });
   return root;
 }

@@ -18,14 +18,19 @@ export function dataDirectory(option: string | undefined): string {
   return join(base, 'counterfoil');
 }
 
-/** Opens an existing ledger for a command. @throws {CommandFault} when there is none, or it cannot be read */
+/**
+ * Opens a ledger for a command.
+ * @param options.mayCreate an owner may prepare one before anything is written through it
+ * @throws {CommandFault} when there is none, or it cannot be read
+ */
 export async function withLedger<Result>(
   data: string | undefined,
   use: (ledger: Ledger) => Promise<Result>,
+  options: { readonly mayCreate?: boolean } = {},
 ): Promise<Result> {
   const directory = dataDirectory(data);
   try {
-    await access(join(directory, LEDGER_FILE));
+    if (options.mayCreate !== true) await access(join(directory, LEDGER_FILE));
   } catch (cause) {
     throw noLedger(directory, cause as NodeJS.ErrnoException);
   }

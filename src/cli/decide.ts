@@ -1,11 +1,12 @@
-// `counterfoil approve`, `deny` and `rules`: the local owner's decisions, on exactly the digest that was shown.
+// `counterfoil approve` and `deny`: the local owner's decisions, on exactly the digest that was shown.
 
-import { userInfo } from 'node:os';
 import { labelOf, sentenceOf } from '../core/wording.ts';
-import type { DecisionResult, OwnerRule } from '../engine/ledger.ts';
-import { withLedger } from './data-directory.ts';
-import { instant, printable } from './lines.ts';
+import type { DecisionResult, Ledger, OwnerRule, ReviewDecision } from '../engine/ledger.ts';
+import { localAccount } from './account.ts';
+import { dataDirectory, withLedger } from './data-directory.ts';
+import { instant, payloadLines, printable } from './lines.ts';
 import { CommandFault, EXIT, print, printJson } from './output.ts';
+import { askPassphrase, knownOwner } from './passphrase.ts';
 
 export interface DecideOptions {
   readonly data?: string;
@@ -17,15 +18,6 @@ export interface DecideOptions {
 }
 
 const NAME_MAX = 128;
-
-/** The name that this account has here; decisions say so, and how little that proves. */
-export function localAccount(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return 'local account';
-  }
-}
 
 export async function decideReview(
   id: string,
@@ -46,7 +38,7 @@ export async function decideReview(
     );
   }
   return withLedger(options.data, async (ledger) => {
-    const result = await ledger.decideReview({
+    const asked: ReviewDecision = {
       operation: id,
       digest: options.digest,
       kind,
@@ -54,7 +46,8 @@ export async function decideReview(
       strength: 'same_account',
       ...(options.reason === undefined ? {} : { comment: options.reason }),
       ...(options.class === undefined ? {} : { toolClass: options.class }),
-    });
+    };
+    const result = await ledger.decideReview(await asStrongAsNeeded(ledger, asked, options));
     if (!result.decided) throw refusal(id, result);
     const { operation, rule } = result;
     const decision = operation.review?.decision;
@@ -69,9 +62,7 @@ export async function decideReview(
       return EXIT.done;
     }
     print(`${operation.id}  ${kind} by ${printable(decision?.by ?? '')} at ${instant(decision?.at ?? 0)}`);
-    print(
-      'Strength: same_account — this proves only that somebody at this account decided, which may be the agent itself.',
-    );
+    print(`Strength: ${STRENGTHS[decision?.strength ?? 'same_account']}`);
     if (kind === 'approved') {
       print(
         `It is sent by a running gateway to ${operation.destination}; until one runs it stays ready. See: counterfoil show ${operation.id}`,
@@ -81,11 +72,57 @@ export async function decideReview(
     }
     if (rule !== undefined) {
       print(
-        `Rule: ${printable(rule.tool)} on ${rule.destination} is ${rule.class} from now on, as long as its name, schema and annotations stay as they are. To revoke: counterfoil rules --revoke ${rule.destination}/${printable(rule.tool)}`,
+        `Rule: ${printable(rule.tool)} on ${rule.destination} is ${rule.class} from now on, as long as its name, schema and annotations stay as they are. To revoke: counterfoil policy revoke ${rule.destination}/${printable(rule.tool)}`,
       );
     }
     return EXIT.done;
   });
+}
+
+const STRENGTHS = {
+  same_account:
+    'same_account — this proves only that somebody at this account decided, which may be the agent itself.',
+  passphrase: "passphrase — the owner's passphrase was typed on a terminal.",
+  sso: 'sso — the identity provider vouches for who decided.',
+} as const;
+
+/**
+ * Refusing needs nothing. Approving needs the passphrase where one is set, and for what cannot be taken back always;
+ * what would be refused anyway is refused before anybody is asked.
+ */
+async function asStrongAsNeeded(
+  ledger: Ledger,
+  decision: ReviewDecision,
+  options: DecideOptions,
+): Promise<ReviewDecision> {
+  if (decision.kind === 'denied') return decision;
+  const strong: ReviewDecision = { ...decision, strength: 'passphrase' };
+  const refused = await ledger.refusalOf(strong);
+  if (refused !== undefined) throw refusal(decision.operation, refused);
+  const isSet = (await knownOwner(ledger, dataDirectory(options.data))) !== undefined;
+  const refusedWithout = await ledger.refusalOf(decision);
+  if (!isSet) {
+    if (refusedWithout !== undefined) throw refusal(decision.operation, refusedWithout);
+    return decision;
+  }
+  await askPassphrase(ledger, options.data, 'An approval', await approvalLines(ledger, decision));
+  return strong;
+}
+
+/** What the person sees on the terminal before the passphrase is typed: exactly what is sent. */
+async function approvalLines(
+  ledger: Ledger,
+  { operation: id, toolClass }: ReviewDecision,
+): Promise<readonly string[]> {
+  const reading = await ledger.readings.operation(id);
+  if (reading === undefined) return [];
+  const { operation, payload, target } = reading;
+  return [
+    `To be approved: ${operation.id}, ${printable(operation.tool)} on ${operation.destination}${target === undefined ? '' : `, ${printable(target)}`}`,
+    ...payloadLines(payload.text),
+    `    digest ${operation.digest}`,
+    ...(toolClass === undefined ? [] : [`and ${printable(operation.tool)} is ${toolClass} from then on`]),
+  ];
 }
 
 function refusal(id: string, result: Extract<DecisionResult, { decided: false }>): CommandFault {
@@ -114,6 +151,11 @@ function refusal(id: string, result: Extract<DecisionResult, { decided: false }>
         EXIT.usage,
         `Nothing was decided: --class answers what an unclassified tool is, and that is not asked about ${shown}. Leave it out.`,
       );
+    case 'strength_too_low':
+      return new CommandFault(
+        EXIT.notAllowed,
+        `Nothing was decided: what cannot be taken back needs more than this account (same_account), which may be the agent's own. Set a passphrase in a terminal (counterfoil passphrase set), then approve ${shown} again.`,
+      );
     case 'review_expired':
       return new CommandFault(
         EXIT.conflict,
@@ -125,34 +167,4 @@ function refusal(id: string, result: Extract<DecisionResult, { decided: false }>
         `Nothing was decided: nobody is being asked about ${shown} now. ${result.operation === undefined ? '' : `It is: ${labelOf(result.operation)}.`}`,
       );
   }
-}
-
-export async function rules(options: {
-  readonly data?: string;
-  readonly json?: boolean;
-  readonly revoke?: string;
-}): Promise<number> {
-  return withLedger(options.data, async (ledger) => {
-    if (options.revoke !== undefined) {
-      const slash = options.revoke.indexOf('/');
-      const destination = options.revoke.slice(0, Math.max(slash, 0));
-      const tool = options.revoke.slice(slash + 1);
-      if (!(await ledger.revokeRule(destination, tool, localAccount()))) {
-        throw new CommandFault(
-          EXIT.notFound,
-          `There is no rule in force for ${printable(options.revoke)}. List them: counterfoil rules`,
-        );
-      }
-    }
-    const all = await ledger.rules();
-    if (options.json === true) printJson({ rules: all });
-    else if (all.length === 0) print('No rules have been confirmed.');
-    else for (const rule of all) print(ruleLine(rule));
-    return EXIT.done;
-  });
-}
-
-function ruleLine(rule: OwnerRule): string {
-  const end = rule.revokedAt === undefined ? 'in force' : `revoked at ${instant(rule.revokedAt)}`;
-  return `${printable(rule.destination)}/${printable(rule.tool)}  ${rule.class}  confirmed by ${printable(rule.by)} at ${instant(rule.at)}, ${end}`;
 }

@@ -11,6 +11,7 @@ import {
   checkStore,
   ifLedger,
 } from './check-machine.ts';
+import { checkOwner } from './check-owner.ts';
 import { dataDirectory } from './data-directory.ts';
 import { printable } from './lines.ts';
 import { EXIT, print, printJson } from './output.ts';
@@ -23,7 +24,11 @@ export async function doctor(options: { readonly data?: string; readonly json?: 
   const { journal, checks: journalChecks } = await checkJournal(data);
   checks.push(...(await checkData(data, process.platform === 'win32')), ...journalChecks);
   const ledger = await ifLedger(data, async (ledger) => ({
-    checks: [await checkClock(ledger, Date.now()), await checkApprovals(ledger)],
+    checks: [
+      await checkClock(ledger, Date.now()),
+      await checkApprovals(ledger),
+      ...(await checkOwner(ledger, data)),
+    ],
     ownerRules: await ledger.rules(),
   }));
   const isRead = ledger !== undefined && 'checks' in ledger;

@@ -1,14 +1,19 @@
 // What the commands that run a gateway have in common: the owner's files, the ledger's settings, what is told.
 
-import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
-import { type GatewayConfig, resumeWindowMs } from '../contracts/gateway-config.ts';
-import { loadGatewaySetup } from '../contracts/load.ts';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { composeLedger, LEDGER_FILE } from '../compose.ts';
+import { type GatewayConfig, resumeWindowMs, WRITES_PER_HOUR_DEFAULT } from '../contracts/gateway-config.ts';
+import { type GatewaySetup, loadGatewaySetup } from '../contracts/load.ts';
 import { formatProblem } from '../contracts/problem.ts';
 import { durationMs } from '../core/contract.ts';
 import { DEFAULT_BOUNDS } from '../core/repeatability.ts';
 import type { LedgerSettings } from '../engine/context.ts';
+import type { Policies, PolicySources } from '../engine/policies.ts';
+import { setupInForce } from '../gateway/policy-in-force.ts';
 import type { GatewayRules } from '../gateway/tool-facts.ts';
+import { StoreFault } from '../store/port.ts';
+import { localAccount } from './account.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, say } from './output.ts';
 
@@ -32,7 +37,14 @@ export function reporter(): (message: string) => void {
   };
 }
 
-export function loadRules(file: string | undefined): GatewayRules {
+/** Rules as they are in the files, with what they were read from. */
+export type LoadedRules = GatewayRules & {
+  readonly sources?: PolicySources;
+  readonly setup?: GatewaySetup;
+};
+
+/** @throws {CommandFault} where the configuration, or what it names, cannot be used */
+export function loadRules(file: string | undefined): LoadedRules {
   if (file === undefined) return { config: undefined, contracts: [], bindings: [] };
   const path = resolve(file);
   let text: string;
@@ -41,11 +53,14 @@ export function loadRules(file: string | undefined): GatewayRules {
   } catch (cause) {
     throw new CommandFault(EXIT.usage, `The configuration ${file} cannot be read: ${reasonOf(cause)}.`);
   }
+  const files: { [name: string]: string } = {};
   const setup = loadGatewaySetup(text, file, {
     today: new Date().toISOString().slice(0, 10),
     readText(name) {
       try {
-        return { text: readFileSync(resolve(dirname(path), name), 'utf8') };
+        const read = readFileSync(resolve(dirname(path), name), 'utf8');
+        files[name] = read;
+        return { text: read };
       } catch (cause) {
         return { reason: reasonOf(cause) };
       }
@@ -62,7 +77,90 @@ export function loadRules(file: string | undefined): GatewayRules {
     config: setup.config,
     contracts: setup.contracts,
     bindings: setup.bindings,
+    sources: { text, files },
+    setup,
   };
+}
+
+interface GivenRules {
+  readonly destination: string;
+  readonly given: LoadedRules;
+}
+
+/**
+ * The rules that count for each destination. A configuration that loosens anything waits until its owner has confirmed
+ * it, and the earlier one counts until then; so does one that is left out where there was one. Where the ledger cannot
+ * tell what was confirmed, nothing is loosened.
+ */
+export async function rulesInForce(
+  all: readonly GivenRules[],
+  data: string,
+): Promise<readonly GatewayRules[]> {
+  // Nothing was ever in force here, and nothing is given that could be.
+  if (all.every(({ given }) => given.setup === undefined) && !existsSync(join(data, LEDGER_FILE))) {
+    return all.map(({ given }) => given);
+  }
+  try {
+    const ledger = await composeLedger({ data });
+    try {
+      const rules: GatewayRules[] = [];
+      for (const one of all) rules.push(await inForceOf(ledger.policies, one));
+      return rules;
+    } finally {
+      await ledger.close();
+    }
+  } catch (cause) {
+    if (!(cause instanceof StoreFault)) throw cause;
+    return all.map(({ given }) => withoutObserve(given));
+  }
+}
+
+/** @throws {StoreFault} @throws {CommandFault} */
+async function inForceOf(policies: Policies, { destination, given }: GivenRules): Promise<GatewayRules> {
+  const written = given.setup === undefined ? await leftOut(policies, destination) : given;
+  const { setup, sources } = written ?? {};
+  if (setup === undefined || sources === undefined) return given;
+  const inForce = await setupInForce(policies, { setup, sources, by: localAccount() });
+  if (!inForce.ok) throw new CommandFault(EXIT.usage, inForce.problem);
+  const { config, contracts, bindings } = inForce.setup;
+  for (const sentence of inForce.loosens) say(`counterfoil: not in force: ${printable(sentence)}`);
+  if (inForce.loosens.length > 0) {
+    const what = given.setup === undefined ? 'to start without the configuration' : 'the configuration';
+    say(
+      `counterfoil: ${what} loosens the one before it, which stays in force until its owner confirms this one in a terminal: counterfoil policy confirm ${destination} --digest ${inForce.digest.slice(0, 12)}`,
+    );
+  }
+  return { config, contracts, bindings };
+}
+
+/** A destination that had a configuration, and is started without one, is as if an empty one were given. */
+async function leftOut(policies: Policies, destination: string): Promise<LoadedRules | undefined> {
+  if ((await policies.of(destination)) === undefined) return undefined;
+  const text = `destination: ${destination}\n`;
+  const setup = loadGatewaySetup(text, 'no configuration', { readText: () => ({ reason: 'none is named' }) });
+  if (!setup.ok) throw new Error(`Assertion: an empty configuration of ${destination} is one.`);
+  const { bindings, config, contracts } = setup;
+  return { config, contracts, bindings, setup, sources: { text, files: {} } };
+}
+
+function withoutObserve(given: LoadedRules): GatewayRules {
+  const { config } = given;
+  if (config?.value.mode !== 'observe') return given;
+  say(
+    'counterfoil: the ledger cannot tell whether observe was confirmed: guard counts until the next start.',
+  );
+  return { ...given, config: { ...config, value: { ...config.value, mode: 'guard' } } };
+}
+
+const MODE_WORDS = {
+  observe: ' (observe: nothing is guarded, each call is sent as it comes)',
+  guard: '',
+  strict: ' (strict: every write waits for a person)',
+} as const;
+
+/** What is said of a server's mode when its gateway starts. */
+export function modeWords(config: GatewayConfig | undefined): string {
+  return MODE_WORDS[config?.mode ?? 'guard'];
 }
 
 export function reasonOf(cause: unknown): string {
@@ -86,6 +184,7 @@ export function settingsOf(config: GatewayConfig | undefined): Partial<LedgerSet
       ...(limits.attempts === undefined ? {} : { attemptsMax: limits.attempts }),
       ...(elapsedMaxMs === undefined ? {} : { elapsedMaxMs }),
     },
+    writesPerHourMax: limits.writes_per_hour ?? WRITES_PER_HOUR_DEFAULT,
     ...(replyTimeoutMs === undefined ? {} : { replyTimeoutMs }),
     ...(callerWaitMs === undefined ? {} : { callerWaitMs }),
     ...(approvalLifetimeMs === undefined ? {} : { approvalLifetimeMs }),

@@ -126,6 +126,8 @@ function reasonWords(why: Why): string {
       return `at ${instant(why.until)}`;
     case 'waits_for_operation':
     case 'waits_for_predecessor':
+    case 'waits_for_go_on':
+    case 'go_on_refused':
       return `for ${why.operation}`;
     case 'waits_for_destination':
       return `the destination does not answer (${printable(why.detail)})`;

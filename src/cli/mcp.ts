@@ -6,10 +6,10 @@ import { composeStdioGateway, type Reach } from '../compose.ts';
 import type { GatewayConfig } from '../contracts/gateway-config.ts';
 import { sha256Hex } from '../core/digest.ts';
 import { A_RUN_NAME, isRunName } from '../gateway/call.ts';
+import { localAccount } from './account.ts';
 import { dataDirectory } from './data-directory.ts';
-import { localAccount } from './decide.ts';
 import { drillPoint } from './drill-point.ts';
-import { loadRules, quietConsole, reporter, settingsOf } from './gateway-setup.ts';
+import { loadRules, modeWords, quietConsole, reporter, rulesInForce, settingsOf } from './gateway-setup.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, say } from './output.ts';
 import { packageVersion } from './version.ts';
@@ -25,8 +25,44 @@ export interface McpOptions {
 
 export async function mcp(command: readonly string[], options: McpOptions): Promise<number> {
   const reach = reachOf(command, options.url);
-  const rules = loadRules(options.config);
+  const given = loadRules(options.config);
+  checkRuns(options, given.config?.value);
+  if (options.name !== undefined) checkName(options.name, given.config?.value, options.config);
+  quietConsole();
+  const reached = drillPoint(process.env['COUNTERFOIL_DRILL_CRASH_AT']);
+  const data = dataDirectory(options.data);
+  const destination =
+    given.config?.value.destination ??
+    options.name ??
+    nameOf(options.url === undefined ? command : [options.url]);
+  const [rules = given] = await rulesInForce([{ destination, given }], data);
   const config = rules.config?.value;
+  const gateway = await composeStdioGateway({
+    data,
+    destination,
+    ...reach,
+    rules,
+    settings: settingsOf(config),
+    requester: `local:${localAccount()}`,
+    run: options.run ?? config?.run,
+    // At most three words: what is longer is cut where the model is told of it.
+    where: 'counterfoil queue',
+    input: process.stdin,
+    output: process.stdout,
+    report: reporter(),
+    reached,
+    version: packageVersion(),
+  });
+  say(
+    gateway.isRecording
+      ? `counterfoil: writes to ${destination} are recorded in ${data}${modeWords(config)}`
+      : `counterfoil: reads of ${destination} pass; its writes are refused until they can be recorded in ${data}`,
+  );
+  return untilClosed(gateway);
+}
+
+/** @throws {CommandFault} when two runs are named, or one that cannot be a run's name */
+function checkRuns(options: McpOptions, config: GatewayConfig | undefined): void {
   if (options.run !== undefined && config?.run !== undefined && options.run !== config.run) {
     throw new CommandFault(
       EXIT.usage,
@@ -41,33 +77,6 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
       throw new CommandFault(EXIT.usage, `${where} ${printable(JSON.stringify(run))} is not ${A_RUN_NAME}.`);
     }
   }
-  if (options.name !== undefined) checkName(options.name, config, options.config);
-  quietConsole();
-  const data = dataDirectory(options.data);
-  const destination =
-    config?.destination ?? options.name ?? nameOf(options.url === undefined ? command : [options.url]);
-  const gateway = await composeStdioGateway({
-    data,
-    destination,
-    ...reach,
-    rules,
-    settings: settingsOf(config),
-    requester: `local:${localAccount()}`,
-    run: options.run ?? config?.run,
-    // At most three words: what is longer is cut where the model is told of it.
-    where: 'counterfoil queue',
-    input: process.stdin,
-    output: process.stdout,
-    report: reporter(),
-    reached: drillPoint(process.env['COUNTERFOIL_DRILL_CRASH_AT']),
-    version: packageVersion(),
-  });
-  say(
-    gateway.isRecording
-      ? `counterfoil: writes to ${destination} are recorded in ${data}`
-      : `counterfoil: reads of ${destination} pass; its writes are refused until they can be recorded in ${data}`,
-  );
-  return untilClosed(gateway);
 }
 
 function checkName(name: string, config: GatewayConfig | undefined, file: string | undefined): void {

@@ -9,10 +9,18 @@ import { formatProblem } from '../contracts/problem.ts';
 import type { ServeConfig, ServedServer } from '../contracts/serve-config.ts';
 import type { LedgerSettings } from '../engine/context.ts';
 import { A_RUN_NAME, isRunName } from '../gateway/call.ts';
+import { localAccount } from './account.ts';
 import { dataDirectory } from './data-directory.ts';
-import { localAccount } from './decide.ts';
 import { drillPoint } from './drill-point.ts';
-import { loadRules, quietConsole, reasonOf, reporter, settingsOf } from './gateway-setup.ts';
+import {
+  loadRules,
+  modeWords,
+  quietConsole,
+  reasonOf,
+  reporter,
+  rulesInForce,
+  settingsOf,
+} from './gateway-setup.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, say } from './output.ts';
 import { packageVersion } from './version.ts';
@@ -38,8 +46,9 @@ export async function serve(options: ServeOptions): Promise<number> {
     );
   }
   quietConsole();
+  const reached = drillPoint(process.env['COUNTERFOIL_DRILL_CRASH_AT']);
   const data = dataDirectory(options.data);
-  const { servers, settings } = serversOf(config, options.config);
+  const { servers, settings } = await serversOf(config, options.config, data);
   const gateway = await listening({
     data,
     servers,
@@ -50,12 +59,13 @@ export async function serve(options: ServeOptions): Promise<number> {
     settings,
     where: 'counterfoil queue',
     report: reporter(),
-    reached: drillPoint(process.env['COUNTERFOIL_DRILL_CRASH_AT']),
+    reached,
     version: packageVersion(),
   });
   const shownHost = host.includes(':') ? `[${host}]` : host;
   for (const [name, path] of gateway.paths) {
-    say(`counterfoil: ${name} is served at http://${shownHost}:${gateway.port}${path}`);
+    const config = servers.find((server) => server.name === name)?.rules.config?.value;
+    say(`counterfoil: ${name} is served at http://${shownHost}:${gateway.port}${path}${modeWords(config)}`);
   }
   say(
     gateway.isRecording
@@ -115,18 +125,16 @@ function loadServe(file: string): ServeConfig {
   );
 }
 
-function serversOf(
+async function serversOf(
   config: ServeConfig,
   file: string,
-): { readonly servers: readonly ServedServerParts[]; readonly settings: Partial<LedgerSettings> } {
+  data: string,
+): Promise<{ readonly servers: readonly ServedServerParts[]; readonly settings: Partial<LedgerSettings> }> {
   const folder = dirname(resolve(file));
   const destinations = new Map<string, string>();
-  const settings = new Map<string, string>();
-  let shared: Partial<LedgerSettings> = settingsOf(undefined);
-  const servers = Object.entries(config.servers).map(([name, served]): ServedServerParts => {
+  const given = Object.entries(config.servers).map(([name, served]) => {
     const rules = loadRules(served.config === undefined ? undefined : resolve(folder, served.config));
-    const own = rules.config?.value;
-    const destination = own?.destination ?? name;
+    const destination = rules.config?.value.destination ?? name;
     const twin = destinations.get(destination);
     if (twin !== undefined) {
       throw new CommandFault(
@@ -135,10 +143,25 @@ function serversOf(
       );
     }
     destinations.set(destination, name);
-    shared = settingsOf(own);
-    settings.set(JSON.stringify(settingsOf(own)), name);
-    return { name, destination, reach: reachOf(served), rules, run: runOf(own, name) };
+    runOf(rules.config?.value, name);
+    return { name, served, destination, given: rules };
   });
+  const inForce = await rulesInForce(given, data);
+  const servers = given.map(({ name, served, destination, given: written }, index): ServedServerParts => {
+    const rules = inForce[index] ?? written;
+    return { name, destination, reach: reachOf(served), rules, run: runOf(rules.config?.value, name) };
+  });
+  return { servers, settings: sharedSettings(servers) };
+}
+
+/** One process keeps one ledger. @throws {CommandFault} where what is in force for two of them differs */
+function sharedSettings(servers: readonly ServedServerParts[]): Partial<LedgerSettings> {
+  const settings = new Map<string, string>();
+  let shared: Partial<LedgerSettings> = settingsOf(undefined);
+  for (const { name, rules } of servers) {
+    shared = settingsOf(rules.config?.value);
+    settings.set(JSON.stringify(shared), name);
+  }
   if (settings.size > 1) {
     const [one, other] = [...settings.values()];
     throw new CommandFault(
@@ -146,7 +169,7 @@ function serversOf(
       `The configurations of ${one} and ${other} set different limits or resume windows; one process keeps one ledger, which has one of each.`,
     );
   }
-  return { servers, settings: shared };
+  return shared;
 }
 
 function reachOf({ command, args = [], env, cwd, url, headers }: ServedServer): ServedServerParts['reach'] {

@@ -2,6 +2,7 @@
 
 import { idInstant } from '../core/ids.ts';
 import type { Operation } from '../core/operation.ts';
+import { type ToolDifference, toolDifference } from '../core/tool-difference.ts';
 import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import type { HistoryEntry, OperationReading } from '../engine/readings.ts';
@@ -49,11 +50,59 @@ async function find(ledger: Ledger, id: string | undefined): Promise<Operation> 
 }
 
 /** A reading, and whether the process that had it out is no more: then nobody waits for its answer now. */
-type ShownReading = OperationReading & { readonly isSenderGone: boolean };
+type ShownReading = OperationReading & {
+  readonly isSenderGone: boolean;
+  /** Of a tool that is not what its class was confirmed for. */
+  readonly difference: readonly ToolDifference[] | undefined;
+};
 
 async function shownReading(ledger: Ledger, operation: Operation): Promise<ShownReading> {
   const reading = await ledger.readings.reading(operation);
-  return { ...reading, isSenderGone: await ledger.isSenderGone(operation) };
+  const difference = await toolChange(ledger, operation);
+  return { ...reading, isSenderGone: await ledger.isSenderGone(operation), difference };
+}
+
+/**
+ * What is different in a tool about which a person is asked again; none where one of the two was not kept. Of what a
+ * binding was measured with the digest alone is known: then it is held against the tool as it was first seen.
+ */
+async function toolChange(
+  ledger: Ledger,
+  operation: Operation,
+): Promise<readonly ToolDifference[] | undefined> {
+  const { classBefore, destination, tool } = operation;
+  if (classBefore === undefined) return undefined;
+  const rules = await ledger.rules();
+  const rule = rules.find((one) => one.destination === destination && one.tool === tool);
+  const before = rule?.definition ?? (await ledger.tools.of(destination, tool))?.definition;
+  const after = await ledger.readings.toolDefinition(operation);
+  if (before === undefined || before === '' || after === undefined || before === after) return undefined;
+  return toolDifference(before, after);
+}
+
+function differenceLines({ difference, operation }: ShownReading): readonly string[] {
+  if (operation.classBefore === undefined) return [];
+  const head = `  ${printable(operation.tool)} was ${operation.classBefore}, and is not the tool that this was said of:`;
+  if (difference === undefined) return [head, '    what is different was not kept'];
+  return [
+    head,
+    ...difference.map(
+      ({ after, at, before }) =>
+        `    ${printable(at)}: ${differenceWords(before)} → ${differenceWords(after)}`,
+    ),
+  ];
+}
+
+const DIFFERENCE_LENGTH_MAX = 400;
+
+function differenceWords(value: unknown): string {
+  const text = value === undefined ? 'not there' : JSON.stringify(value);
+  const more = text.length - DIFFERENCE_LENGTH_MAX;
+  return `${printable(text.slice(0, DIFFERENCE_LENGTH_MAX))}${more > 0 ? ` … ${more} characters more, with --json` : ''}`;
+}
+
+function reasonLines({ reason }: ShownReading): readonly string[] {
+  return reason === undefined ? [] : [`  its caller says: ${printable(JSON.stringify(reason))}`];
 }
 
 function asJson(reading: ShownReading, history: readonly HistoryEntry[]): object {
@@ -66,6 +115,8 @@ function asJson(reading: ShownReading, history: readonly HistoryEntry[]): object
     digest: operation.digest,
     intact: reading.isIntact,
     payload: reading.payload.text,
+    ...(reading.difference === undefined ? {} : { difference: reading.difference }),
+    ...(reading.reason === undefined ? {} : { reason: reading.reason }),
     history,
   };
 }
@@ -92,6 +143,8 @@ function asLines(reading: ShownReading, history: readonly HistoryEntry[]): reado
     `allowed    ${allowedBy(operation, approval)}`,
     `digest     ${operation.digest}${reading.isIntact ? '' : '  DOES NOT MATCH what is stored now'}`,
     ...(operation.record?.id === undefined ? [] : [`record     ${printable(operation.record.id)}`]),
+    ...differenceLines(reading).map((line) => line.slice(2)),
+    ...reasonLines(reading).map((line) => line.slice(2)),
     'payload',
     ...payloadLines(reading.payload.text),
     'evidence',
@@ -182,8 +235,10 @@ const GROUPS: readonly (readonly [string, readonly string[]])[] = [
   ['Goes on by itself', ['ready', 'sending', 'checking']],
 ];
 
-const CLASS_HINT =
-  '  Approved, the tool is ordinary from then on; or say --class read, irreversible or interactive.';
+function classHint(given: string): string {
+  const others = ['read', 'ordinary', 'irreversible', 'interactive'].filter((one) => one !== given);
+  return `  Approved, the tool is ${given} from then on; or say --class ${others.slice(0, -1).join(', ')} or ${others.at(-1)}.`;
+}
 
 function queueLines(reading: ShownReading): readonly string[] {
   const { operation } = reading;
@@ -193,11 +248,14 @@ function queueLines(reading: ShownReading): readonly string[] {
     ...linkLines(operation).map((line) => `  ${line}`),
   ];
   if (operation.stage !== 'awaiting_approval') return lines;
-  const isUnclassified = operation.review?.question === 'unclassified';
+  const question = operation.review?.question;
   return [
     ...lines,
+    ...differenceLines(reading),
+    ...reasonLines(reading),
     ...payloadLines(reading.payload.text),
     `  To decide: counterfoil approve ${operation.id} --digest ${operation.digest.slice(0, 12)}   (or: deny … --reason TEXT)`,
-    ...(isUnclassified ? [CLASS_HINT] : []),
+    ...(question === 'unclassified' ? [classHint('ordinary')] : []),
+    ...(question === 'tool_changed' ? [classHint(operation.classBefore ?? 'ordinary')] : []),
   ];
 }

@@ -5,6 +5,7 @@ import {
   type Contract,
   type ContractOperation,
   isTrusted,
+  type Mode,
   type RepeatClass,
   type ToolClass,
   type ToolFacts,
@@ -15,6 +16,7 @@ import { type Binding, type BindingRow, type DeclaredClass, hasConditions, rowFo
 import { splitName } from './check-together.ts';
 import { declarationOf, type GatewayConfig, type ToolDeclaration } from './gateway-config.ts';
 import { listed } from './problem.ts';
+import type { ToolChanges } from './tool-changes.ts';
 import { isIrreversible, repeatOf } from './write-facts.ts';
 
 /** A class that the owner confirmed for a tool; it counts while the tool's digest is the one that was confirmed. */
@@ -36,8 +38,8 @@ export interface FactsQuery {
   readonly ownerRules: readonly OwnerRule[];
   /** From `toolDigest`; '' fits no rule. */
   readonly toolDigest: string;
-  /** From `changedTools`: what the binding says of them counts no more. */
-  readonly changed?: readonly string[] | undefined;
+  /** Tools that are not those of which something was said; absent where nothing is known of how they were. */
+  readonly changes?: ToolChanges | undefined;
 }
 
 /**
@@ -47,24 +49,31 @@ export interface FactsQuery {
  * Whoever says most decides the class: the configuration, then the owner's confirmed rule, then the binding, then
  * `readOnlyHint: true`; else it is unclassified. A write that a contract describes is never a read, and one that
  * is declared irreversible by its binding, or is destructive without a way back, is never less (the floor of D9).
+ *
+ * A class was given for the tool as it was then: an owner's for the version that was confirmed, a configuration's for
+ * the one that was first seen, a binding's for those that it was measured with (where it states none, for the versions
+ * of the server that it names). Of another one nobody has said what it is: it asks again, and what was irreversible
+ * stays so.
  */
 export function compileToolFacts(query: FactsQuery): ToolFacts {
-  const { tool, changed = [] } = query;
+  const { tool } = query;
   const counted = countedRow(query);
   const rule = confirmedRule(query);
   const isReadOnly = query.hints?.readOnlyHint === true;
   const kept = keptFacts(query);
+  const change = changeOf(query, rule);
   const key = JSON.stringify([
     query.destination,
     tool,
     counted.index ?? null,
     rule?.class ?? null,
     isReadOnly,
-    ...changed,
+    change,
+    ...(query.changes?.sinceBinding ?? []),
   ]);
   const known = kept.get(key);
   if (known !== undefined) return known;
-  const facts = assemble(query, counted, rule, isReadOnly);
+  const facts = assemble(query, counted, rule, isReadOnly, change);
   // Names of tools come from callers, so that what is kept must have a bound.
   if (kept.size >= KEPT_MAX) kept.clear();
   kept.set(key, facts);
@@ -107,19 +116,63 @@ interface CountedRow {
 }
 
 /**
- * Of a tool that has changed since the binding was written only what makes us more careful counts: that a person
- * decides each time, and that its hint alone does not make a read of what was known to write.
+ * Of a tool that the binding was not measured with no row counts. What it knew to write is not made a read by its hint
+ * alone; what it knew to read goes by its hint, as any tool of a server that its owner started.
  */
-function countedRow({ binding, tool, arguments: args, changed = [] }: FactsQuery): CountedRow {
+function countedRow({ binding, tool, arguments: args, changes }: FactsQuery): CountedRow {
   if (binding === undefined) return { index: undefined };
-  if (!changed.includes(tool)) {
-    const index = rowFor(binding, tool, args);
-    return { index, row: index === undefined ? undefined : binding.tools[index] };
+  if (changes?.sinceBinding.has(tool) === true) {
+    return { index: classBound(binding, tool) === undefined ? undefined : -1 };
   }
-  const rows = binding.tools.filter((row) => row.tool === tool);
-  if (rows.every((row) => row.class === 'read')) return { index: undefined };
-  const isStrict = rows.some((row) => row.class === 'irreversible');
-  return { index: -1, ...(isStrict && { row: { tool, class: 'irreversible' } }) };
+  const index = rowFor(binding, tool, args);
+  return { index, row: index === undefined ? undefined : binding.tools[index] };
+}
+
+/** The most careful class that the binding gives any call of the tool; `undefined` where it knows no write of it. */
+function classBound({ tools }: Binding, tool: string): DeclaredClass | undefined {
+  const classes = tools.flatMap((row) => (row.tool === tool ? [row.class] : []));
+  return (['irreversible', 'ordinary', 'interactive'] as const).find((one) => classes.includes(one));
+}
+
+/** How the tool differs from what its class was given for. */
+interface ToolChange {
+  /** What was said of the tool as it was. */
+  readonly before?: DeclaredClass | undefined;
+  readonly by?: 'owner' | 'configuration' | 'binding';
+  /** It did not say that it only reads when it was first seen. */
+  readonly isNewlyRead: boolean;
+  /** Its present version was confirmed, which says more than a configuration that was written for another. */
+  readonly isConfirmed: boolean;
+}
+
+function changeOf(query: FactsQuery, rule: OwnerRule | undefined): ToolChange {
+  const first = query.changes?.sinceSeen.get(query.tool);
+  return {
+    ...saidBefore(query, rule),
+    isNewlyRead: first?.readOnlyHint === false,
+    isConfirmed: first !== undefined && rule !== undefined,
+  };
+}
+
+/**
+ * What was said of the tool as it was, by whoever says most, where nobody who says as much has said anything of it as
+ * it is. That a binding called it irreversible stays, whatever is said of it now.
+ */
+function saidBefore(
+  { binding, changes, config, ownerRules, tool }: FactsQuery,
+  rule: OwnerRule | undefined,
+): Pick<ToolChange, 'before' | 'by'> {
+  const bound =
+    binding !== undefined && changes?.sinceBinding.has(tool) === true ? classBound(binding, tool) : undefined;
+  if (bound === 'irreversible') return { before: bound, by: 'binding' };
+  if (rule !== undefined) return {};
+  const stale = ownerRules.findLast((other) => other.tool === tool);
+  if (stale !== undefined) return { before: stale.class, by: 'owner' };
+  const declared = declarationOf(config, tool)?.class;
+  if (declared !== undefined) {
+    return changes?.sinceSeen.has(tool) === true ? { before: declared, by: 'configuration' } : {};
+  }
+  return bound === undefined ? {} : { before: bound, by: 'binding' };
 }
 
 function assemble(
@@ -127,25 +180,30 @@ function assemble(
   { index, row }: CountedRow,
   rule: OwnerRule | undefined,
   isReadOnly: boolean,
+  change: ToolChange,
 ): ToolFacts {
   const { destination, tool, binding, config } = query;
+  const mode = config?.mode ?? 'guard';
   const declaration = declarationOf(config, tool);
   const bound = boundOperation(query, row, declaration);
   // A hint is about the whole tool; where rows tell its calls apart, one that fits none is not known as a read.
-  const isHintedRead = isReadOnly && index === undefined;
+  const isHintedRead = isReadOnly && index === undefined && !change.isNewlyRead;
   const classified = classify({
     declared: declaration?.class,
     rule,
     row,
     isHintedRead,
     operation: bound?.operation,
+    change,
   });
   const checks = binding?.checks_arguments;
   const facts: Omit<ToolFacts, 'digest'> = {
     destination,
     tool,
     ...classified,
-    ...writeFacts(classified.class, declaration, bound?.operation),
+    ...(change.before === undefined ? {} : { changedFrom: change.before }),
+    ...(mode === 'guard' || classified.class === 'read' ? {} : { mode }),
+    ...writeFacts(classified.class, declaration, bound?.operation, mode),
     checksArguments: checks !== undefined && checks.value && isTrusted(checks.evidence),
     ...(classified.class === 'read' || bound === undefined ? {} : describe(bound)),
   };
@@ -159,7 +217,7 @@ interface BoundOperation {
 }
 
 function boundOperation(
-  { contracts, binding, tool, changed = [] }: FactsQuery,
+  { contracts, binding, tool, changes }: FactsQuery,
   row: BindingRow | undefined,
   declaration: ToolDeclaration | undefined,
 ): BoundOperation | undefined {
@@ -174,14 +232,14 @@ function boundOperation(
   if (contract === undefined || operation === undefined) {
     throw new Error(`Assertion: ${tool} is bound to ${contractId}/${operationId}, which is not loaded.`);
   }
-  return { contract, operation: askingOnly(withLimits(contract, operation), changed) };
+  return { contract, operation: askingOnly(withLimits(contract, operation), changes) };
 }
 
 /** Nothing is asked through a tool of which nobody knows any more what it does. */
-function askingOnly(operation: ContractOperation, changed: readonly string[]): ContractOperation {
-  if (changed.length === 0) return operation;
+function askingOnly(operation: ContractOperation, changes: ToolChanges | undefined): ContractOperation {
+  if (changes === undefined || changes.sinceBinding.size === 0) return operation;
   const { readback, lookups, ...rest } = operation;
-  const isKnown = ({ tool }: { readonly tool?: ToolQuestion }) => !changed.includes(tool?.name ?? '');
+  const isKnown = ({ tool }: { readonly tool?: ToolQuestion }) => !changes.sinceBinding.has(tool?.name ?? '');
   return {
     ...rest,
     lookups: lookups.filter(isKnown),
@@ -204,14 +262,20 @@ function classify(said: {
   readonly row: BindingRow | undefined;
   readonly isHintedRead: boolean;
   readonly operation: ContractOperation | undefined;
+  readonly change: ToolChange;
 }): Classified {
-  const { declared, rule, row, isHintedRead, operation } = said;
+  const { change, declared, rule, row, isHintedRead, operation } = said;
   if (operation !== undefined && isIrreversible(operation)) {
     return { class: 'irreversible', classSource: 'contract' };
   }
   if (row?.class === 'irreversible') return { class: 'irreversible', classSource: 'binding' };
+  if (change.before !== undefined && change.by !== undefined) {
+    return change.before === 'irreversible'
+      ? { class: 'irreversible', classSource: change.by }
+      : { class: 'unclassified', classSource: 'nobody' };
+  }
   const voices: readonly [DeclaredClass | undefined, ToolFacts['classSource']][] = [
-    [declared, 'configuration'],
+    [change.isConfirmed ? rule?.class : declared, change.isConfirmed ? 'owner' : 'configuration'],
     [rule?.class, 'owner'],
     [row?.class, 'binding'],
     [isHintedRead ? 'read' : undefined, 'hint'],
@@ -227,11 +291,13 @@ function writeFacts(
   toolClass: ToolClass,
   declaration: ToolDeclaration | undefined,
   operation: ContractOperation | undefined,
+  mode: Mode,
 ): Pick<ToolFacts, 'repeat' | 'identity' | 'target' | 'stamp'> {
   if (toolClass === 'read') return { repeat: 'free' };
   const identity = declaration?.identity ?? operation?.identity;
   const target = declaration?.target ?? operation?.target;
-  const stamp = operation?.stamp;
+  // Nothing is filled in where nothing is guarded: the call goes out as it came.
+  const stamp = mode === 'observe' ? undefined : operation?.stamp;
   return {
     repeat: declaration?.repeat ?? statedRepeat(toolClass, operation),
     ...(identity && { identity }),
@@ -252,20 +318,26 @@ function describe({ contract, operation }: BoundOperation): Pick<ToolFacts, 'con
 }
 
 /**
- * SHA-256 over what a class was confirmed for: the tool's name, the schema of its arguments, its annotations. A
- * tool in which one of them changes is asked about again. '' where they have no exact form: then no rule fits.
+ * What a class is confirmed for, as canonical JSON: the tool's name, the schema of its arguments, its annotations.
+ * '' where they have no exact form: then no rule fits.
  */
-export function toolDigest(tool: {
+export function toolDefinition(tool: {
   readonly name: string;
   readonly inputSchema?: unknown;
   readonly annotations?: unknown;
 }): string {
   const { name, inputSchema = null, annotations = null } = tool;
   try {
-    return sha256Hex(canonicalJson({ name, inputSchema, annotations } as JsonValue));
+    return canonicalJson({ name, inputSchema, annotations } as JsonValue);
   } catch {
     return '';
   }
+}
+
+/** SHA-256 over its definition: a tool in which anything of it changes is asked about again. '' where it has none. */
+export function toolDigest(tool: Parameters<typeof toolDefinition>[0]): string {
+  const definition = toolDefinition(tool);
+  return definition === '' ? '' : sha256Hex(definition);
 }
 
 const CLASSES: { readonly [toolClass in ToolClass]: string } = {
@@ -299,6 +371,9 @@ export function explainFacts(facts: ToolFacts): string[] {
   const sentences = [
     `${tool} on ${destination} is ${CLASSES[facts.class]}: ${CLASS_SOURCES[facts.classSource]}.`,
   ];
+  if (facts.changedFrom !== undefined) {
+    sentences.push(`It was called ${CLASSES[facts.changedFrom]}, and has changed since.`);
+  }
   if (facts.class === 'read') return [...sentences, 'It passes unrecorded.'];
   sentences.push(REPEATS[facts.repeat]);
   sentences.push(

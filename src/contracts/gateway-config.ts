@@ -1,6 +1,6 @@
 // The owner's configuration of one gateway: what is decided by a person, and what can be wrong in it alone.
 
-import { durationMs, type RepeatClass } from '../core/contract.ts';
+import { durationMs, type Mode, type RepeatClass } from '../core/contract.ts';
 import type { DeclaredClass } from './binding.ts';
 import { type Finding, listed } from './problem.ts';
 import { identityFindings } from './write-facts.ts';
@@ -16,6 +16,8 @@ export interface ToolDeclaration {
 
 export interface GatewayConfig {
   readonly destination: string;
+  /** `guard` when absent. */
+  readonly mode?: Mode;
   readonly run?: string;
   /** Files, from the folder of the configuration. */
   readonly contracts?: readonly string[];
@@ -27,6 +29,8 @@ export interface GatewayConfig {
     readonly attempts?: number;
     readonly elapsed?: string;
     readonly approval_lifetime?: string;
+    /** Ordinary writes of one requester within an hour, before a person is asked whether to go on. */
+    readonly writes_per_hour?: number;
   };
   /** How long work of a run may pause and still be the same work; `unbounded`, or a duration. */
   readonly resume_window?: string;
@@ -37,6 +41,9 @@ export function declarationOf(config: GatewayConfig | undefined, tool: string): 
   const { tools } = config ?? {};
   return tools !== undefined && Object.hasOwn(tools, tool) ? tools[tool] : undefined;
 }
+
+/** How many ordinary writes of one requester go through in an hour before a person is asked once (D9). */
+export const WRITES_PER_HOUR_DEFAULT = 50;
 
 /** Within it an equal call of a `unique` tool in a given run is answered with the earlier operation (D6). */
 export const RESUME_WINDOW_DEFAULT = 'PT96H';

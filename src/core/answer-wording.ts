@@ -114,6 +114,8 @@ function askedWords({ previous, review }: Operation): string | undefined {
   switch (review?.question) {
     case 'same_work':
       return `the same write was made in another run${at}${earlier}; a person is asked whether this is the same work`;
+    case 'again':
+      return `a second one beside ${previous?.operation ?? 'an earlier one'} was asked for; a person is asked whether it is wanted`;
     case 'too_old':
       return 'this run is too old to tell whether it was made before; a person is asked';
     case 'error_reported':

@@ -1,26 +1,59 @@
 // Who must allow a write, and whether what was allowed still stands at the moment of sending (D8, D9).
 
-import type { ToolFacts } from './contract.ts';
-import type { Operation, OperationId, ReviewQuestion, Why } from './operation.ts';
+import type { ToolClass, ToolFacts } from './contract.ts';
+import type { Operation, OperationId, Review, ReviewQuestion, Why } from './operation.ts';
 import { type Bounds, isBeyondBounds } from './repeatability.ts';
 
-/** The answer of `guard` mode for one call: a rule by name, or the question that a person must answer. */
+/** The answer of a server's mode for one call: a rule by name, or the question that a person must answer. */
 export type Authority =
   | { readonly allowed: true; readonly rule: string }
   | { readonly allowed: false; readonly question: ReviewQuestion };
 
 export function authorityFor(facts: ToolFacts): Authority {
+  const { mode = 'guard' } = facts;
+  if (facts.class === 'read') throw new Error(`Assertion: ${facts.tool} is a read and needs no authority.`);
+  const rule = `${mode}/${facts.class} (${facts.classSource})`;
+  // The one mode without a floor: nothing waits in it, and every surface says that nothing is guarded.
+  if (mode === 'observe') return { allowed: true, rule };
   switch (facts.class) {
     case 'ordinary':
     case 'interactive':
-      return { allowed: true, rule: `guard/${facts.class} (${facts.classSource})` };
+      return mode === 'strict' ? { allowed: false, question: 'strict' } : { allowed: true, rule };
     case 'irreversible':
       return { allowed: false, question: 'irreversible' };
     case 'unclassified':
-      return { allowed: false, question: 'unclassified' };
-    case 'read':
-      throw new Error(`Assertion: ${facts.tool} is a read and needs no authority.`);
+      return { allowed: false, question: facts.changedFrom === undefined ? 'unclassified' : 'tool_changed' };
   }
+}
+
+/** What a person must be asked although a rule had allowed it: the rule is stricter now. */
+export function questionNow(facts: ToolFacts | undefined): ReviewQuestion | undefined {
+  if (facts === undefined || facts.class === 'read') return undefined;
+  const authority = authorityFor(facts);
+  return authority.allowed ? undefined : authority.question;
+}
+
+export type Strength = NonNullable<Review['decision']>['strength'];
+
+/**
+ * Whether an approval of this strength may let a tool of this class write. `same_account` proves only that
+ * somebody under the account decided, which may be the agent itself: too little for what cannot be taken back (D9).
+ */
+export function isStrongEnough(strength: Strength, toolClass: ToolClass): boolean {
+  return toolClass !== 'irreversible' || strength !== 'same_account';
+}
+
+/** How careful a class is; both in the middle let writes go through. */
+const CLASS_CARE: { readonly [toolClass in ToolClass]: number } = {
+  read: 0,
+  ordinary: 1,
+  interactive: 1,
+  unclassified: 2,
+  irreversible: 3,
+};
+
+export function isLooserClass(next: ToolClass, before: ToolClass): boolean {
+  return CLASS_CARE[next] < CLASS_CARE[before];
 }
 
 /** Whether a person has approved exactly this operation, and the approval is still valid at `at`. */
@@ -42,6 +75,8 @@ export interface SendingConditions {
   readonly connectionDetail: string;
   /** Another operation that holds a target's lock, or stands before this one in its line. */
   readonly lockedBy: OperationId | undefined;
+  /** After many writes within an hour: the operation with which a person is asked whether to go on. */
+  readonly goOn?: { readonly operation: OperationId; readonly standing: 'asked' | 'refused' } | undefined;
   /** The operation that this one supersedes, while that one is not settled. */
   readonly unsettledPredecessor: OperationId | undefined;
 }
@@ -60,6 +95,12 @@ export function judgeSending(operation: Operation, conditions: SendingConditions
   const lost = lostAuthority(operation, facts, at);
   if (lost?.code === 'digest_mismatch') return refuse('park', lost);
   if (lost !== undefined) return refuse(operation.effect === 'unknown' ? 'park' : 'hold', lost);
+  const { goOn } = conditions;
+  if (goOn !== undefined) {
+    return goOn.standing === 'asked'
+      ? refuse('wait', { code: 'waits_for_go_on', operation: goOn.operation })
+      : refuse('hold', { code: 'go_on_refused', operation: goOn.operation });
+  }
   if (conditions.unsettledPredecessor !== undefined) {
     return refuse('wait', { code: 'waits_for_predecessor', operation: conditions.unsettledPredecessor });
   }
@@ -79,9 +120,10 @@ function refuse(then: 'wait' | 'hold' | 'park', why: Why): SendingDecision {
 function lostAuthority(operation: Operation, facts: ToolFacts | undefined, at: number): Why | undefined {
   if (operation.review?.decision?.kind === 'approved') {
     if (operation.review.digest !== operation.digest) return { code: 'digest_mismatch' };
-    return at <= operation.review.expiresAt ? undefined : { code: 'approval_expired' };
+    if (at > operation.review.expiresAt) return { code: 'approval_expired' };
+    const isEnough = isStrongEnough(operation.review.decision.strength, facts?.class ?? operation.toolClass);
+    return isEnough ? undefined : { code: 'rule_stricter' };
   }
   // No person decided: the rule that allowed it must still allow it. Equal or looser goes on.
-  const stricter = facts?.class === 'irreversible' || facts?.class === 'unclassified';
-  return stricter ? { code: 'rule_stricter' } : undefined;
+  return questionNow(facts) === undefined ? undefined : { code: 'rule_stricter' };
 }

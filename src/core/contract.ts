@@ -20,6 +20,9 @@ export function isTrusted(evidence: FactEvidence): boolean {
 
 export type RepeatClass = 'unique' | 'state' | 'free';
 
+/** How far a server's writes are guarded: policy, per server, chosen by a person (D9). */
+export type Mode = 'observe' | 'guard' | 'strict';
+
 /** How a tool's calls are treated in `guard` mode (D9). `unclassified`: nobody has said yet. */
 export type ToolClass = 'read' | 'ordinary' | 'irreversible' | 'interactive' | 'unclassified';
 
@@ -179,6 +182,10 @@ export interface ToolFacts {
   readonly class: ToolClass;
   /** Where the class comes from; shown wherever the class is. */
   readonly classSource: 'configuration' | 'owner' | 'binding' | 'contract' | 'hint' | 'nobody';
+  /** Absent: `guard`. */
+  readonly mode?: Exclude<Mode, 'guard'>;
+  /** The tool is not what its class was confirmed for: its class before, which counts no more. */
+  readonly changedFrom?: Exclude<ToolClass, 'unclassified'>;
   readonly repeat: RepeatClass;
   readonly identity?: readonly string[];
   readonly target?: { readonly type: string; readonly id: readonly string[] };

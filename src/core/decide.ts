@@ -1,7 +1,13 @@
 // Every command on one operation, decided from state and context alone: events, or a refusal as a value.
 
 import type { Attempt, ContentDigest } from './attempt.ts';
-import { authorityFor, judgeSending, type SendingConditions } from './authority.ts';
+import {
+  authorityFor,
+  isStrongEnough,
+  judgeSending,
+  questionNow,
+  type SendingConditions,
+} from './authority.ts';
 import type { ToolFacts } from './contract.ts';
 import type { Evidence } from './evidence.ts';
 import type { Effect } from './lifecycle.ts';
@@ -95,6 +101,7 @@ export type RefusalCode =
   | 'digest_differs'
   | 'no_open_review'
   | 'review_expired'
+  | 'strength_too_low'
   | 'not_at_this_stage'
   | 'unsettled'
   | 'needs_statement'
@@ -225,8 +232,11 @@ function startAttempt(
       return events({ type: 'parked', at, why: judged.why });
     case 'hold': {
       const { facts } = command.conditions;
-      const question =
-        operation.review?.question ?? (facts?.class === 'unclassified' ? 'unclassified' : 'irreversible');
+      const asked = judged.why.code === 'go_on_refused' ? 'many_writes' : questionNow(facts);
+      const earlier = operation.review?.question;
+      // A rule that became stricter asks its own question; what has run out asks the same again.
+      const isStricter = judged.why.code === 'rule_stricter';
+      const question = (isStricter ? (asked ?? earlier) : (earlier ?? asked)) ?? 'irreversible';
       return events(
         { type: 'held', at, why: judged.why },
         openReview(operation.digest, question, command.newReview, at, judged.why),
@@ -238,7 +248,10 @@ function startAttempt(
 /** What it waits for is told once; that a destination words its absence differently is no news. */
 function isSameWhy(one: Why | undefined, other: Why): boolean {
   if (one?.code !== other.code) return false;
-  const isAboutOperation = one.code === 'waits_for_operation' || one.code === 'waits_for_predecessor';
+  const isAboutOperation =
+    one.code === 'waits_for_operation' ||
+    one.code === 'waits_for_predecessor' ||
+    one.code === 'waits_for_go_on';
   return !isAboutOperation || one.operation === (other as typeof one).operation;
 }
 
@@ -318,6 +331,12 @@ function stageOf(operation: Operation, facts: ToolFacts, bounds: Bounds, at: num
     case 'ask_again':
       return { type: 'checking', at, why: { code: 'destination_still_working', nextAt: step.at } };
     case 'send_again':
+      // In `observe` nothing leaves but what its caller sent itself.
+      if (operation.observed !== undefined) {
+        return operation.effect === 'unknown'
+          ? { type: 'parked', at, why: { code: 'not_guarded' } }
+          : { type: 'closed', at, why: { code: 'not_guarded' } };
+      }
       return { type: 'sending_again', at, why: { code: 'waits_until', until: step.at } };
     case 'park':
       return { type: 'parked', at, why: step.why };
@@ -369,6 +388,10 @@ function decideReview(
   if (operation.stage !== 'awaiting_approval') return { refusal: 'no_open_review' };
   if (at > review.expiresAt) return { refusal: 'review_expired' };
   const { decision } = command;
+  const toolClass = review.question === 'irreversible' ? 'irreversible' : operation.toolClass;
+  if (decision.kind === 'approved' && !isStrongEnough(decision.strength, toolClass)) {
+    return { refusal: 'strength_too_low' };
+  }
   if (decision.kind === 'approved') return events({ type: 'approved', at, decision });
   const denied: OperationEvent = { type: 'denied', at, decision };
   // Denying that it is sent again says nothing about the try whose result is unknown (D8, "Close").
@@ -404,12 +427,19 @@ function reopen(operation: Operation, command: Extract<Command, { type: 'reopen'
   );
 }
 
-/** A question about identity stays one until a person has answered it: that nobody did in time is no answer. */
+/** They are about more than the tool, so that its class does not answer them. */
+const LASTING_QUESTIONS: readonly ReviewQuestion[] = [
+  'same_work',
+  'too_old',
+  'error_reported',
+  'again',
+  'many_writes',
+];
+
+/** A question about identity, or about going on, stays one until a person has answered it: that nobody did in time is no answer. */
 export function unansweredQuestion({ review }: Operation): ReviewQuestion | undefined {
   if (review === undefined || review.decision?.kind === 'approved') return undefined;
-  const isOfIdentity =
-    review.question === 'same_work' || review.question === 'too_old' || review.question === 'error_reported';
-  return isOfIdentity ? review.question : undefined;
+  return LASTING_QUESTIONS.includes(review.question) ? review.question : undefined;
 }
 
 function stateFinding(operation: Operation, stated: StatedResolution, at: number): Decision {
@@ -429,6 +459,8 @@ function orderAgain(
   at: number,
 ): Decision {
   if (operation.stage !== 'parked' && operation.stage !== 'closed') return { refusal: 'not_at_this_stage' };
+  // What was only observed was never guarded: a second one is an operation of its own.
+  if (operation.observed !== undefined) return { refusal: 'not_at_this_stage' };
   const isStated =
     isStatementCurrent(operation) && operation.resolution?.resolution === 'stated_not_happened';
   if (operation.effect === 'unknown' && !isStated) return { refusal: 'needs_statement' };

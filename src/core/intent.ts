@@ -177,7 +177,9 @@ export type Judgement =
 export function judgeEqualCall(earlier: Operation, call: EqualCall): Judgement {
   if (earlier.stage !== 'closed') return { answer: 'attach' };
   // The caller took its own call back: there is no answer that it could have missed.
-  if (earlier.why?.code === 'withdrawn_by_caller') return { answer: 'reopen' };
+  if (earlier.why?.code === 'withdrawn_by_caller') {
+    return earlier.observed === undefined ? { answer: 'reopen' } : { answer: 'next_occurrence' };
+  }
   if (earlier.deliveredAt === undefined || isReplay(earlier, call)) return { answer: 'attach' };
   switch (earlier.effect) {
     case 'unknown':
@@ -187,7 +189,10 @@ export function judgeEqualCall(earlier: Operation, call: EqualCall): Judgement {
     case 'rejected':
     case 'absent':
       if (wasEndedByWill(earlier)) return { answer: 'attach' };
-      return earlier.round < ROUNDS_MAX ? { answer: 'reopen' } : { answer: 'next_occurrence' };
+      // What was only observed is not carried on: a new round would be as unguarded as the first.
+      return earlier.round < ROUNDS_MAX && earlier.observed === undefined
+        ? { answer: 'reopen' }
+        : { answer: 'next_occurrence' };
     case 'error_reported':
       return judgeAfterError(call);
     case 'accepted':

@@ -40,6 +40,7 @@ export function lockedBy(lock: LockState | undefined, operation: OperationId): O
  */
 export function lockAfter(lock: LockState, operation: Operation, startsAttempt: boolean): LockState {
   const { id } = operation;
+  if (operation.observed !== undefined) return lockBeside(lock, operation);
   const line = lineAfter(lock.line, operation);
   const holder =
     startsAttempt || (lock.holder === id && holdsLocks(operation))
@@ -51,6 +52,14 @@ export function lockAfter(lock: LockState, operation: Operation, startsAttempt: 
   const settled = lock.holder === id && holder === null && hasLanded ? id : lock.lastSettled;
   if (line === lock.line && holder === lock.holder && settled === lock.lastSettled) return lock;
   return { holder, line, lastSettled: settled };
+}
+
+/** In `observe` no lock is taken and nobody waits; that something of ours has settled on the target is still noted. */
+function lockBeside(lock: LockState, operation: Operation): LockState {
+  const hasLanded = operation.effect === 'accepted' || operation.effect === 'verified';
+  // Once only: what happens to the record afterwards is no news of the target.
+  const isNews = operation.stage === 'closed' && hasLanded && operation.deliveredAt === undefined;
+  return isNews && lock.lastSettled !== operation.id ? { ...lock, lastSettled: operation.id } : lock;
 }
 
 function lineAfter(line: readonly OperationId[], operation: Operation): readonly OperationId[] {

@@ -33,7 +33,22 @@ export type ReviewQuestion =
   | 'same_work'
   | 'too_old'
   | 'error_reported'
-  | 'ordered_again';
+  | 'ordered_again'
+  /** The server is in `strict` mode: every write waits. */
+  | 'strict'
+  /** Its class was confirmed for another version of the tool. */
+  | 'tool_changed'
+  /** The write that is one too many within an hour: whether to go on. */
+  | 'many_writes'
+  /** The caller says that it is really wanted once more. */
+  | 'again';
+
+/** Recorded in `observe` mode: sent whatever the ledger held, so not guarded. What `guard` would have done. */
+export type Observed =
+  | { readonly guard: 'send' }
+  | { readonly guard: 'ask'; readonly question: ReviewQuestion }
+  /** It would have been answered with that operation, and not sent. */
+  | { readonly guard: 'answer'; readonly operation: OperationId };
 
 /** A person's decision, or the open request for one, on exactly one digest. */
 export interface Review {
@@ -71,6 +86,10 @@ export type Why =
   | { readonly code: 'lookups_exhausted'; readonly count: number }
   | { readonly code: 'absent_needs_decision' }
   | { readonly code: 'bounds_used_up'; readonly attempts: number }
+  | { readonly code: 'not_guarded' }
+  /** Many writes were made within an hour; whether to go on is asked with that operation. */
+  | { readonly code: 'waits_for_go_on'; readonly operation: OperationId }
+  | { readonly code: 'go_on_refused'; readonly operation: OperationId }
   | { readonly code: 'digest_mismatch' }
   | { readonly code: 'contradiction' }
   | { readonly code: 'review_undecided' }
@@ -150,6 +169,15 @@ export interface Operation {
   readonly supersededBy?: OperationId;
   /** An earlier operation with the same arguments, and why this one is another. */
   readonly previous?: { readonly operation: OperationId; readonly relation: 'occurrence' | 'other_run' };
+  readonly observed?: Observed;
+  /** The class that the tool had before it changed. */
+  readonly classBefore?: Exclude<ToolClass, 'unclassified'>;
+  /** The tool as it was listed, where a person is asked what it is. */
+  readonly toolDocument?: ContentDigest;
+  /** Why its caller wants a second one, in its words. */
+  readonly reason?: ContentDigest;
+  /** Names that others know it by (a thread, a trace): for finding it, never hashed. */
+  readonly references?: readonly string[];
 }
 
 /** What is fixed when an operation is proposed. */
@@ -177,6 +205,11 @@ export type Proposal = Pick<
   | 'replays'
   | 'supersedes'
   | 'previous'
+  | 'observed'
+  | 'classBefore'
+  | 'toolDocument'
+  | 'reason'
+  | 'references'
 >;
 
 /** What may change of an operation: together with its proposal, all of it. */

@@ -77,7 +77,21 @@ export function labelOf(operation: Operation): string {
 
 /** One or two sentences for people: what this state means, and nothing that is not known. */
 export function sentenceOf(operation: Operation, words: Surroundings = {}): string {
-  return sentences(...sentenceParts(operation, words));
+  return sentences(...sentenceParts(operation, words), observedSentence(operation));
+}
+
+/** What is said wherever an operation of `observe` is shown; nothing of any other. */
+export function observedSentence({ observed }: Operation): string {
+  switch (observed?.guard) {
+    case undefined:
+      return '';
+    case 'send':
+      return 'Not guarded (observe).';
+    case 'ask':
+      return 'Not guarded (observe): guard would have asked a person.';
+    case 'answer':
+      return `Not guarded (observe): guard would have answered it with ${observed.operation}, and sent nothing.`;
+  }
 }
 
 function sentenceParts(operation: Operation, words: Surroundings): readonly string[] {
@@ -153,6 +167,14 @@ function questionFor(question: ReviewQuestion | undefined): string {
       return 'An equal write was answered with an error, and whether it changed anything is not established. A person must decide.';
     case 'ordered_again':
       return 'A person asked for it to be sent again. That needs an approval of its own.';
+    case 'strict':
+      return 'Every write to this server waits for a person (strict).';
+    case 'tool_changed':
+      return 'This tool has changed since its class was given. A person must look at the difference and decide once.';
+    case 'many_writes':
+      return 'Many writes were made within an hour. A person must say whether to go on.';
+    case 'again':
+      return 'The caller says that a second one is really wanted. A person must decide.';
     case 'irreversible':
     case undefined:
       return 'A person must approve this exact action first.';
@@ -292,6 +314,8 @@ export function waitWords({ destination, why }: Operation, words: Surroundings):
       return `waits for ${why.operation}${words.target === undefined ? '' : ` on ${named(words.target)}`}`;
     case 'waits_for_predecessor':
       return `waits for ${why.operation}, whose place it takes, to be settled`;
+    case 'waits_for_go_on':
+      return `waits for a person to say, with ${why.operation}, whether to go on after many writes`;
     case 'waits_for_destination':
       return `waits for ${destination} to answer again`;
     case 'waits_until':
@@ -320,6 +344,10 @@ export function whyWords(why: Why | undefined, destination: string): string {
       return why.attempts === 0
         ? 'It waited too long to be sent without a person.'
         : `${counted(why.attempts, 'attempt')} ${why.attempts === 1 ? 'was' : 'were'} made; no more are made without a person.`;
+    case 'go_on_refused':
+      return `Many writes were made within an hour, and ${why.operation}, with which a person was asked to go on, was not approved.`;
+    case 'not_guarded':
+      return 'It is only observed, so nothing is sent by us.';
     case 'digest_mismatch':
       return 'The stored payload is not what was decided on, so it is not sent.';
     case 'review_undecided':

@@ -27,15 +27,19 @@ export type Answer =
   | (AnswerFacts & { readonly kind: 'state'; readonly reply?: Reply })
   /** A commit whose fate is unknown, and a store that cannot be read: it may be recorded, and sent later. */
   | { readonly kind: 'fate_unknown'; readonly operation: string }
+  /** In `observe`: it was not recorded, and goes to the destination as it came. */
+  | { readonly kind: 'pass'; readonly detail: string }
   /** The store cannot record: nothing was sent, and there is no operation. */
   | { readonly kind: 'not_recorded'; readonly detail: string };
 
 /** Answers about an operation, as opposed to those that could not record one. */
-export type OperationAnswer = Exclude<Answer, { kind: 'not_recorded' | 'fate_unknown' }>;
+export type OperationAnswer = Exclude<Answer, { kind: 'not_recorded' | 'fate_unknown' | 'pass' }>;
 
 /** Whether the answer is about one of this caller's own: only then is its delivery the operation's. */
 export function ownOperation(answer: Answer): Operation | undefined {
-  if (answer.kind === 'not_recorded' || answer.kind === 'fate_unknown') return undefined;
+  if (answer.kind === 'not_recorded' || answer.kind === 'fate_unknown' || answer.kind === 'pass') {
+    return undefined;
+  }
   return answer.otherRun === undefined ? answer.operation : undefined;
 }
 

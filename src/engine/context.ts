@@ -28,6 +28,8 @@ export interface LedgerSettings {
   /** How long `unique` writes of a given run are answered with the earlier one. */
   readonly resumeWindowMs: number;
   readonly crossRunWindowMs: number;
+  /** Ordinary writes of one requester to one destination within an hour, before a person is asked; absent: no end. */
+  readonly writesPerHourMax?: number;
   /** A worker whose beat stands still for this long, on the watcher's clock, has lost its claims. */
   readonly leaseMs: number;
 }

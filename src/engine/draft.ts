@@ -25,6 +25,10 @@ export interface WriteCall {
   readonly via?: string;
   /** A digest of the tool as its server lists it, by which a confirmed class is kept. */
   readonly toolDigest?: string;
+  /** What that digest is over; kept where a person is asked what the tool is. */
+  readonly toolDefinition?: string;
+  /** Names that others know the call by, for finding it. */
+  readonly references?: readonly string[];
   /** What the tool's own schema says against the arguments, in words; absent when they fit. */
   readonly schemaProblem?: string;
   /** Aborted when the caller takes its call back or is gone. It never stops what has left. */

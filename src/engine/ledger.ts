@@ -1,8 +1,9 @@
 // The ledger's commands: propose a write and be answered truthfully, decide a review, wait for an operation.
 
 import { hkdfSync } from 'node:crypto';
-import type { ToolClass } from '../core/contract.ts';
-import type { RefusalCode } from '../core/decide.ts';
+import { isLooserClass, isStrongEnough, type Strength } from '../core/authority.ts';
+import type { ToolClass, ToolFacts } from '../core/contract.ts';
+import { decide, type RefusalCode } from '../core/decide.ts';
 import { isFoundByLookUp } from '../core/known-facts.ts';
 import { type Operation, type OperationId, type Review } from '../core/operation.ts';
 import { type Json, StoreFault } from '../store/port.ts';
@@ -10,13 +11,19 @@ import { type Answer, type AnswerFacts, ownOperation } from './answers.ts';
 import { type EngineContext, newId, SALT_BYTES } from './context.ts';
 import { Deliveries } from './deliveries.ts';
 import { type Draft, draftCall, notApplied, type WriteCall } from './draft.ts';
+import { Gaps } from './gaps.ts';
 import { FateUnknown } from './new-operations.ts';
+import { Owner } from './owner.ts';
+import { readPayload } from './payload.ts';
+import { Policies } from './policies.ts';
 import { Presence } from './presence.ts';
-import { Proposals, type Proposed } from './proposals.ts';
+import { type Again, Proposals, type Proposed } from './proposals.ts';
 import { Readings } from './readings.ts';
 import { contentDocument, type OperationRecord, readOperation } from './records.ts';
+import { Repeats } from './repeats.ts';
 import { describe } from './reports.ts';
 import { Runs } from './runs.ts';
+import { SeenTools } from './seen-tools.ts';
 import { Sender } from './sender.ts';
 import { replyTimeoutMs } from './settings.ts';
 import { takeStep } from './steps.ts';
@@ -50,6 +57,9 @@ export interface OwnerRule {
   readonly class: Exclude<ToolClass, 'unclassified'>;
   readonly by: string;
   readonly at: number;
+  readonly strength?: Strength;
+  /** The tool as it was when this was said of it, as canonical JSON; absent where it is too long to be kept. */
+  readonly definition?: string;
   readonly revokedAt?: number;
 }
 
@@ -65,6 +75,11 @@ interface Wait {
 
 export class Ledger {
   readonly readings: Readings;
+  readonly owner: Owner;
+  readonly gaps: Gaps;
+  readonly policies: Policies;
+  readonly tools: SeenTools;
+  readonly repeats: Repeats;
   readonly #context: EngineContext;
   readonly #sender: Sender;
   readonly #worker: Worker;
@@ -82,6 +97,11 @@ export class Ledger {
     this.#worker = new Worker(context, this.#sender, this.#presence);
     this.#deliveries = new Deliveries(context);
     this.readings = new Readings(context);
+    this.owner = new Owner(context);
+    this.gaps = new Gaps(context);
+    this.policies = new Policies(context);
+    this.tools = new SeenTools(context);
+    this.repeats = new Repeats(context);
     this.#proposals = new Proposals(
       context,
       new Runs(context.store, context.tenant),
@@ -108,6 +128,8 @@ export class Ledger {
     await Promise.allSettled([...this.#underWay, this.#worker.idle()]);
     this.#worker.silence();
     await this.#deliveries.flush();
+    await this.gaps.close();
+    await this.repeats.flush();
     for (const destination of this.#context.destinations.values()) await destination.close();
     await this.#context.store.close();
   }
@@ -125,6 +147,7 @@ export class Ledger {
         detail: `${call.destination} has no tool "${call.tool}" that is known here.`,
       };
     }
+    if (facts.mode === 'observe') return this.#observe(call, facts);
     try {
       const opening = context.whenReady();
       if (opening !== undefined) await opening;
@@ -148,9 +171,34 @@ export class Ledger {
     }
   }
 
+  /** Sent as it is, whatever the ledger holds; recorded where that is possible, and a gap where it is not. */
+  async #observe(call: WriteCall, facts: ToolFacts): Promise<Answer> {
+    const context = this.#context;
+    try {
+      const opening = context.whenReady();
+      if (opening !== undefined) await opening;
+      const draft = draftCall(context, call, facts);
+      const destination = context.destinations.get(call.destination);
+      const connection = await destination?.connect();
+      // Its caller is told so by the destination's own side, as without us.
+      if (connection?.connected !== true) return { kind: 'pass', detail: `${call.destination} is away.` };
+      const proposed = await this.#proposals.observe(draft);
+      const answer = await this.#answer(draft, proposed);
+      if (call.delivery !== 'told') this.#assumeDelivered(answer, call.signal);
+      return answer;
+    } catch (cause) {
+      // It may be recorded as an attempt, which must not be sent beside it by another way.
+      if (cause instanceof FateUnknown) return { kind: 'fate_unknown', operation: cause.operation };
+      if (!(cause instanceof StoreFault)) throw cause;
+      this.gaps.note(call.destination, call.tool, 'the ledger could not record');
+      return { kind: 'pass', detail: cause.message };
+    }
+  }
+
   async #answer(draft: Draft, proposed: Proposed): Promise<Answer> {
     const { call } = draft;
     const settings = this.#context.settings;
+    if (proposed.answer !== 'new') this.repeats.caught(proposed.record.operation.id);
     if (proposed.answer === 'already_exists')
       return this.#alreadyExists(draft, proposed.record, proposed.isOwn);
     const isFirst = proposed.answer === 'new';
@@ -339,23 +387,46 @@ export class Ledger {
     return this.#presence.isGone(last.worker, last.id);
   }
 
+  /**
+   * The lawful way to a second one: a person is asked whether an equal call is really wanted once more (D6).
+   * `not_found` also for an operation of somebody else.
+   */
+  async again(ask: {
+    readonly operation: OperationId;
+    readonly requester: string;
+    /** Why, in the caller's words; a person reads them. */
+    readonly reason: string;
+  }): Promise<Again | 'not_found' | 'tool_unknown'> {
+    const context = this.#context;
+    const record = await this.readings.record(ask.operation);
+    if (record === undefined || record.operation.requester !== ask.requester) return 'not_found';
+    const { operation } = record;
+    const payload = await readPayload(context, operation);
+    const facts = context.factsFor(operation.destination, operation.tool, payload.arguments);
+    if (facts === undefined || facts.class === 'read') return 'tool_unknown';
+    const call: WriteCall = {
+      destination: operation.destination,
+      tool: operation.tool,
+      arguments: payload.arguments,
+      requester: operation.requester,
+      ...(operation.toolDigest === undefined ? {} : { toolDigest: operation.toolDigest }),
+    };
+    return this.#proposals.again(operation, draftCall(context, call, facts), ask.reason);
+  }
+
   // ── Deciding ─────────────────────────────────────────────────────────────────────────────────────────────
 
   /** One person's answer to the open review of an operation, on exactly the digest that was looked at. */
   async decideReview(decision: ReviewDecision): Promise<DecisionResult> {
     const context = this.#context;
     const record = await this.readings.record(decision.operation);
-    if (record === undefined) return { decided: false, refusal: 'not_found' };
+    const refused = this.#refusedReview(decision, record);
+    if (record === undefined || refused !== undefined)
+      return refused ?? { decided: false, refusal: 'not_found' };
     const { operation } = record;
     const { review } = operation;
     if (review === undefined) return { decided: false, refusal: 'no_open_review', operation };
-    if (decision.digest.length < DIGEST_PREFIX_MIN) {
-      return { decided: false, refusal: 'digest_too_short', operation };
-    }
-    if (decision.toolClass !== undefined && review.question !== 'unclassified') {
-      return { decided: false, refusal: 'class_not_asked', operation };
-    }
-    const digest = review.digest.startsWith(decision.digest) ? review.digest : decision.digest;
+    const digest = wholeDigest(review, decision);
     const at = context.environment.now();
     const comment =
       decision.comment === undefined
@@ -366,7 +437,7 @@ export class Ledger {
             Buffer.from(decision.comment, 'utf8'),
             context.environment.random(SALT_BYTES),
           );
-    const rule = this.#ruleOf(operation, decision, at);
+    const rule = await this.#ruleOf(operation, decision, at);
     context.reached('before_decision_commit');
     const result = await takeStep(context, {
       id: operation.id,
@@ -393,17 +464,67 @@ export class Ledger {
     return { decided: true, operation: result.record.operation, ...(rule === undefined ? {} : { rule }) };
   }
 
-  #ruleOf(operation: Operation, decision: ReviewDecision, at: number): OwnerRule | undefined {
-    if (decision.kind !== 'approved' || operation.review?.question !== 'unclassified') return undefined;
+  /** Why a decision would not be taken as things stand; `undefined` when it would. Nothing is changed. */
+  async refusalOf(
+    decision: ReviewDecision,
+  ): Promise<Extract<DecisionResult, { decided: false }> | undefined> {
+    const record = await this.readings.record(decision.operation);
+    const refused = this.#refusedReview(decision, record);
+    if (refused !== undefined || record === undefined) return refused;
+    const { operation } = record;
+    const { review } = operation;
+    const at = this.#context.environment.now();
+    const judged = decide(
+      operation,
+      {
+        type: 'decide_review',
+        review: review?.id ?? '',
+        digest: review === undefined ? '' : wholeDigest(review, decision),
+        decision: { kind: decision.kind, by: decision.by, at, strength: decision.strength },
+      },
+      at,
+    );
+    return judged.refusal === undefined ? undefined : { decided: false, refusal: judged.refusal, operation };
+  }
+
+  #refusedReview(
+    decision: ReviewDecision,
+    record: OperationRecord | undefined,
+  ): Extract<DecisionResult, { decided: false }> | undefined {
+    if (record === undefined) return { decided: false, refusal: 'not_found' };
+    const { operation } = record;
+    const { review } = operation;
+    if (review === undefined) return { decided: false, refusal: 'no_open_review', operation };
+    if (decision.digest.length < DIGEST_PREFIX_MIN)
+      return { decided: false, refusal: 'digest_too_short', operation };
+    if (decision.toolClass !== undefined && !asksForClass(review)) {
+      return { decided: false, refusal: 'class_not_asked', operation };
+    }
+    const given =
+      decision.kind === 'approved' && asksForClass(review) ? classGiven(operation, decision) : undefined;
+    if (given === undefined) return undefined;
+    // What is called irreversible from now on is so for this call as well; and a class that was given before is not
+    // loosened by somebody who may be the agent.
+    const isLooser = operation.classBefore !== undefined && isLooserClass(given, operation.classBefore);
+    const isEnough = isStrongEnough(decision.strength, isLooser ? 'irreversible' : given);
+    return isEnough ? undefined : { decided: false, refusal: 'strength_too_low', operation };
+  }
+
+  async #ruleOf(operation: Operation, decision: ReviewDecision, at: number): Promise<OwnerRule | undefined> {
+    const { review } = operation;
+    if (decision.kind !== 'approved' || review === undefined || !asksForClass(review)) return undefined;
     // Without a digest of the tool nobody could tell that it is still the one that was classified.
     if (operation.toolDigest === undefined || operation.toolDigest === '') return undefined;
+    const definition = await this.readings.toolDefinition(operation);
     return {
       destination: operation.destination,
       tool: operation.tool,
       toolDigest: operation.toolDigest,
-      class: decision.toolClass ?? 'ordinary',
+      class: classGiven(operation, decision),
       by: decision.by,
       at,
+      strength: decision.strength,
+      ...(definition === undefined || definition.length > DEFINITION_MAX ? {} : { definition }),
     };
   }
 
@@ -428,13 +549,29 @@ export class Ledger {
     return records.map((record) => record.state as unknown as OwnerRule);
   }
 
-  /** The tool is unclassified again: its next call asks. False when there is no such rule in force. */
-  async revokeRule(destination: string, tool: string, by: string): Promise<boolean> {
+  /** The class that was confirmed for a tool, where one is in force. */
+  async rule(destination: string, tool: string): Promise<OwnerRule | undefined> {
+    const [record] = await this.#context.store.read(this.#context.tenant, [`rule:${destination}/${tool}`]);
+    const rule = record?.state as unknown as OwnerRule | undefined;
+    return rule?.revokedAt === undefined ? rule : undefined;
+  }
+
+  /**
+   * The tool is unclassified again: its next call asks. What was confirmed as irreversible asked each time, so that
+   * its end loosens something: then the same account is too little.
+   */
+  async revokeRule(
+    destination: string,
+    tool: string,
+    by: string,
+    strength: Strength,
+  ): Promise<'revoked' | 'no_rule' | 'strength_too_low'> {
     const { environment, store, tenant } = this.#context;
     const stream = `rule:${destination}/${tool}`;
     const [record] = await store.read(tenant, [stream]);
     const rule = record?.state as unknown as OwnerRule | undefined;
-    if (record === undefined || rule === undefined || rule.revokedAt !== undefined) return false;
+    if (record === undefined || rule === undefined || rule.revokedAt !== undefined) return 'no_rule';
+    if (!isStrongEnough(strength, rule.class)) return 'strength_too_low';
     const at = environment.now();
     const [result] = await store.commit([
       {
@@ -444,13 +581,13 @@ export class Ledger {
           {
             stream,
             expectedVersion: record.version,
-            events: [{ type: 'revoked', by, at }],
+            events: [{ type: 'revoked', by, at, strength }],
             state: { ...rule, revokedAt: at },
           },
         ],
       },
     ]);
-    return result?.outcome === 'stored' ? true : this.revokeRule(destination, tool, by);
+    return result?.outcome === 'stored' ? 'revoked' : this.revokeRule(destination, tool, by, strength);
   }
 
   #background(work: Promise<void>): void {
@@ -475,7 +612,20 @@ export class Ledger {
   }
 }
 
+function asksForClass({ question }: Review): boolean {
+  return question === 'unclassified' || question === 'tool_changed';
+}
+
+function classGiven(operation: Operation, { toolClass }: ReviewDecision): Exclude<ToolClass, 'unclassified'> {
+  return toolClass ?? operation.classBefore ?? 'ordinary';
+}
+
+function wholeDigest(review: Review, { digest }: ReviewDecision): string {
+  return review.digest.startsWith(digest) ? review.digest : digest;
+}
+
 const RULES_MAX = 1_000;
+const DEFINITION_MAX = 64 * 1024;
 const GIVEN_MAX = 10_000;
 
 /** An outcome is being established by itself: worth a short wait. */

@@ -1,6 +1,7 @@
 // A new operation: its proposal, its authority, its claim, and the start of its first attempt where nothing
 // stands against sending at once — all in one commit.
 
+import type { ContentDigest } from '../core/attempt.ts';
 import { type Command, decide, decided } from '../core/decide.ts';
 import { sha256Hex } from '../core/digest.ts';
 import { crossRunKey, stepName } from '../core/intent.ts';
@@ -34,6 +35,13 @@ export interface Extras {
   readonly sequence: number;
   readonly question?: ReviewQuestion;
   readonly previous?: Operation['previous'];
+  readonly observed?: Operation['observed'];
+  /** After many writes: it waits for what is decided with that operation. */
+  readonly goOn?: string;
+  /** Another stream of the same commit, once the operation has its name. */
+  readonly beside?: (operation: string) => StreamWrite;
+  /** Why its caller wants a second one. */
+  readonly reason?: string;
 }
 
 /** `started` when the first attempt is recorded and must now be handed over. */
@@ -76,7 +84,9 @@ export class NewOperations {
     extras: Extras,
   ): Promise<NewOperation | undefined> {
     const context = this.#context;
-    const step = await this.stepOf(draft, run);
+    // What is observed, or wanted once more, takes the place of nothing.
+    const isBeside = extras.observed !== undefined || extras.question === 'again';
+    const step = isBeside ? undefined : await this.stepOf(draft, run);
     const made = this.#proposal(draft, run, keys[0] ?? '', extras, step?.earlier?.operation.id);
     // What `sendBy` and the absence of a result are counted from: after everything that took time.
     const at = context.environment.now();
@@ -104,7 +114,12 @@ export class NewOperations {
     const isStored = await this.#store(operation.id, {
       tenant: context.tenant,
       at,
-      writes: [...writes, ...superseded, ...(run.write === undefined ? [] : [run.write])],
+      writes: [
+        ...writes,
+        ...superseded,
+        ...(run.write === undefined ? [] : [run.write]),
+        ...(extras.beside === undefined ? [] : [extras.beside(operation.id)]),
+      ],
       claims: [{ key: made.proposal.intentKey, sequence: extras.sequence, holder: stream }],
       documents: made.documents,
       crossRun: [
@@ -174,6 +189,15 @@ export class NewOperations {
       documents.push(document);
       target = { locks: draft.locks, document: document.digest };
     }
+    const content = (label: string, text: string | undefined): ContentDigest | undefined => {
+      if (text === undefined || text === '') return undefined;
+      const document = contentDocument(label, id, Buffer.from(text, 'utf8'), salt());
+      documents.push(document);
+      return document.digest;
+    };
+    const isAskedAbout = facts.class === 'unclassified' || facts.changedFrom !== undefined;
+    const toolDocument = content('tool', isAskedAbout ? call.toolDefinition : undefined);
+    const reason = content('reason', extras.reason);
     const proposal: Proposal = {
       id,
       tenant: context.tenant,
@@ -206,6 +230,11 @@ export class NewOperations {
       ...(stamp === undefined ? {} : { stamp }),
       ...(supersedes === undefined ? {} : { supersedes }),
       ...(extras.previous === undefined ? {} : { previous: extras.previous }),
+      ...(extras.observed === undefined ? {} : { observed: extras.observed }),
+      ...(facts.changedFrom === undefined ? {} : { classBefore: facts.changedFrom }),
+      ...(toolDocument === undefined ? {} : { toolDocument }),
+      ...(reason === undefined ? {} : { reason }),
+      ...(call.references === undefined ? {} : { references: call.references }),
     };
     return { proposal, payload, documents };
   }
@@ -238,8 +267,11 @@ export class NewOperations {
     const destination = context.destinations.get(proposal.destination);
     const isConnected = destination?.isConnected() === true;
     // Connecting takes time that no claim should be held for: the sender does it, and claims then.
-    if (!isConnected) return { events: proposed.events, operation };
-    const lock = locks.find((one) => lockedBy(one.state, operation.id) !== undefined);
+    if (!isConnected && extras.goOn === undefined) return { events: proposed.events, operation };
+    const lock =
+      extras.observed === undefined
+        ? locks.find((one) => lockedBy(one.state, operation.id) !== undefined)
+        : undefined;
     const started = decide(
       operation,
       {
@@ -256,11 +288,12 @@ export class NewOperations {
           facts: draft.facts,
           bounds: context.settings.bounds,
           digest: proposal.digest,
-          connected: true,
+          connected: isConnected,
           connectionDetail: '',
+          goOn: extras.goOn === undefined ? undefined : { operation: extras.goOn, standing: 'asked' },
           lockedBy: lock === undefined ? undefined : lockedBy(lock.state, operation.id),
           unsettledPredecessor:
-            predecessor !== undefined && isUnsettled(predecessor.operation)
+            extras.observed === undefined && predecessor !== undefined && isUnsettled(predecessor.operation)
               ? predecessor.operation.id
               : undefined,
         },

@@ -1,5 +1,6 @@
 // From a call to an operation: the same one, its next occurrence, or a new one (D6).
 
+import { questionNow } from '../core/authority.ts';
 import { unansweredQuestion } from '../core/decide.ts';
 import {
   crossRunPrefixes,
@@ -9,7 +10,7 @@ import {
   judgeOtherRun,
   openPrefix,
 } from '../core/intent.ts';
-import type { Operation } from '../core/operation.ts';
+import type { Observed, Operation } from '../core/operation.ts';
 import { StoreFault, type StreamId } from '../store/port.ts';
 import { type EngineContext, newReview } from './context.ts';
 import { type Draft, keysOf } from './draft.ts';
@@ -18,6 +19,7 @@ import { type OperationRecord, readLocks, readOperation } from './records.ts';
 import type { ResolvedRun, Runs } from './runs.ts';
 import type { Sender, StartedAttempt } from './sender.ts';
 import { takeStep } from './steps.ts';
+import { WriteRate } from './write-rate.ts';
 
 export type Proposed =
   /** A new operation; `started` when its first attempt is recorded and must now be handed over. */
@@ -26,6 +28,11 @@ export type Proposed =
   | { readonly answer: 'earlier'; readonly record: OperationRecord; readonly isOwn: boolean }
   | { readonly answer: 'already_exists'; readonly record: OperationRecord; readonly isOwn: boolean };
 
+export type Again =
+  | { readonly opened: true; readonly operation: Operation }
+  /** Nothing is opened: that one is the latest, and is not done. */
+  | { readonly opened: false; readonly stands: Operation };
+
 /** After this many tries a proposal makes room for those that overtake it. */
 const PATIENT_TRIES = 20;
 const PAUSE_MS = 5;
@@ -33,6 +40,10 @@ const PAUSE_MS = 5;
 const OTHER_RUNS_MAX = 16;
 /** How far back a replay is looked for along the occurrences of an intent. */
 const OCCURRENCES_MAX = 64;
+
+function asksToGoOn(beside: NonNullable<Extras['beside']>): Pick<Extras, 'beside' | 'question'> {
+  return { question: 'many_writes', beside };
+}
 
 /** The place of a call in its run: what every judgement needs. */
 interface Place {
@@ -47,6 +58,7 @@ export class Proposals {
   readonly #runs: Runs;
   readonly #sender: Sender;
   readonly #new: NewOperations;
+  readonly #rate: WriteRate;
   /** Call ids of equal calls that came together, by operation: recorded in one step, not one for each. */
   readonly #replays = new Map<
     string,
@@ -64,6 +76,7 @@ export class Proposals {
     this.#runs = runs;
     this.#sender = sender;
     this.#new = new NewOperations(context, sender);
+    this.#rate = new WriteRate(context);
     this.#isDelivered = isDelivered;
   }
 
@@ -80,6 +93,61 @@ export class Proposals {
       const proposed = await this.#proposeIn({ draft, run, keys: keysOf(this.#context, draft, run), at });
       if (proposed !== undefined) return proposed;
       this.#runs.forget(run);
+    }
+  }
+
+  /** In `observe`: always a new operation, which says what `guard` would have done. @throws {StoreFault} @throws {FateUnknown} */
+  async observe(draft: Draft): Promise<Proposed> {
+    const { environment, store, tenant } = this.#context;
+    const { call } = draft;
+    for (;;) {
+      const at = environment.now();
+      const run = await this.#runs.resolve(call.run, call.requester, call.destination, at);
+      const place: Place = { draft, run, keys: keysOf(this.#context, draft, run), at };
+      const [claim] = await store.latestClaims(tenant, place.keys);
+      const earlier = claim && (await readOperation(store, tenant, claim.holder.slice(3)));
+      const observed = await this.#wouldBe(place, earlier?.operation);
+      const made = await this.#create(place, {
+        sequence: claim === undefined ? 0 : claim.sequence + 1,
+        observed,
+        ...(earlier === undefined
+          ? {}
+          : { previous: { operation: earlier.operation.id, relation: 'occurrence' } }),
+      });
+      if (made !== undefined) return made;
+      this.#runs.forget(run);
+    }
+  }
+
+  /** What `guard` would have done with the call, from what is recorded alone: nobody waits for a look-up here. */
+  async #wouldBe({ at, draft }: Place, earlier: Operation | undefined): Promise<Observed> {
+    const { mode: _observe, ...guarded } = draft.facts;
+    const question = questionNow(guarded);
+    const send: Observed = question === undefined ? { guard: 'send' } : { guard: 'ask', question };
+    if (earlier === undefined) return send;
+    const judgement = judgeEqualCall(this.#withDelivery(earlier), {
+      at,
+      replays: draft.call.replays ?? [],
+      repeat: draft.facts.repeat,
+      resumeWindowMs: this.#context.settings.resumeWindowMs,
+      settledSince: await this.#isSettledSince(earlier),
+      stillOurs: undefined,
+      lookedUpAbsent: false,
+    });
+    switch (judgement.answer) {
+      case 'attach':
+      case 'already_exists':
+        // Where that one was itself a repeat, both are answered with the first.
+        return {
+          guard: 'answer',
+          operation: earlier.observed?.guard === 'answer' ? earlier.observed.operation : earlier.id,
+        };
+      case 'ask':
+        return { guard: 'ask', question: judgement.question };
+      case 'next_occurrence':
+      case 'reopen':
+      case 'look_up':
+        return send;
     }
   }
 
@@ -112,8 +180,39 @@ export class Proposals {
   }
 
   async #create(place: Place, extras: Extras): Promise<Proposed | undefined> {
-    const made = await this.#new.create(place.draft, place.run, place.keys, extras);
+    const isAsked = extras.question !== undefined || extras.observed !== undefined;
+    const goOn = isAsked ? undefined : await this.#rate.judge(place.draft, place.at);
+    const made = await this.#new.create(place.draft, place.run, place.keys, {
+      ...extras,
+      ...(goOn === undefined || goOn.go ? {} : 'ask' in goOn ? asksToGoOn(goOn.ask) : { goOn: goOn.waitFor }),
+    });
+    if (made === undefined && goOn?.go === true) goOn.taken();
     return made === undefined ? undefined : { answer: 'new', ...made };
+  }
+
+  /**
+   * The caller says that an equal call is really wanted once more: a review is opened for the next occurrence, or the
+   * latest one is given as it stands, where that one is not done yet (D6).
+   */
+  async again(earlier: Operation, draft: Draft, reason: string): Promise<Again> {
+    const { environment, store, tenant } = this.#context;
+    const run: ResolvedRun = { reference: earlier.run, beganAt: earlier.proposedAt };
+    for (;;) {
+      const [claim] = await store.latestClaims(tenant, [earlier.intentKey]);
+      const latest = claim && (await readOperation(store, tenant, claim.holder.slice(3)));
+      if (claim === undefined || latest === undefined) return { opened: false, stands: earlier };
+      const { effect, id, stage } = latest.operation;
+      const isDone = effect === 'accepted' || effect === 'verified' || effect === 'error_reported';
+      if (stage !== 'closed' || !isDone) return { opened: false, stands: latest.operation };
+      const place: Place = { draft, run, keys: [earlier.intentKey], at: environment.now() };
+      const made = await this.#create(place, {
+        sequence: claim.sequence + 1,
+        question: 'again',
+        reason,
+        previous: { operation: id, relation: 'occurrence' },
+      });
+      if (made !== undefined) return { opened: true, operation: made.record.operation };
+    }
   }
 
   // ── In the same run ──────────────────────────────────────────────────────────────────────────────────────

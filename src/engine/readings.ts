@@ -16,6 +16,8 @@ export interface OperationReading {
   /** The reviewer's reason, or what the schema said. */
   readonly quote: string | undefined;
   readonly reply: Reply | undefined;
+  /** Why its caller wants a second one, in its words. */
+  readonly reason: string | undefined;
   /** False when what is stored is no longer what was decided on. */
   readonly isIntact: boolean;
 }
@@ -50,6 +52,7 @@ export class Readings {
       target: targetWords(payload.target),
       quote: await this.#text(operation, quoteDigest(operation)),
       reply: await this.reply(operation),
+      reason: await this.#text(operation, operation.reason),
       isIntact: payload.digest === operation.digest,
     };
   }
@@ -61,6 +64,11 @@ export class Readings {
       { owner: streamOf(operation.id), digest: operation.result },
     ]);
     return document === undefined ? undefined : decodeReply(document.bytes);
+  }
+
+  /** The tool as it was listed when a person was asked what it is, as canonical JSON. */
+  toolDefinition(operation: Operation): Promise<string | undefined> {
+    return this.#text(operation, operation.toolDocument);
   }
 
   /** Open work, in order of arrival: what waits for a person first is the caller's to choose. */
@@ -81,9 +89,16 @@ export class Readings {
     return records.flatMap((record) => (record === undefined ? [] : [asRecord(record).operation]));
   }
 
-  async recent(limit: number): Promise<readonly Operation[]> {
+  /** The newest first; with `before`, those that are older than that operation. */
+  async recent(limit: number, before?: OperationId): Promise<readonly Operation[]> {
     const { store, tenant } = this.#context;
-    const records = await store.streams({ tenant, kind: 'op', newest: true, limit });
+    const records = await store.streams({
+      tenant,
+      kind: 'op',
+      newest: true,
+      limit,
+      ...(before === undefined ? {} : { after: streamOf(before) }),
+    });
     return records.map((record) => asRecord(record).operation);
   }
 

@@ -176,7 +176,8 @@ export function writesOf(next: NextState): { readonly operation: Operation; read
   for (const lock of next.locks) {
     const after = lockAfter(lock.state, operation, startsAttempt);
     if (after === lock.state) continue;
-    if (startsAttempt && lock.state.holder !== null && lock.state.holder !== operation.id) {
+    const isTaken = startsAttempt && after.holder === operation.id;
+    if (isTaken && lock.state.holder !== null && lock.state.holder !== operation.id) {
       throw new Error(`Assertion: ${operation.id} would take a lock that ${lock.state.holder} holds (I12).`);
     }
     writes.push({

@@ -1,6 +1,7 @@
 // The way of one operation from *ready* to *closed*: claim and record the attempt, send, record what came
 // back, have it looked up and read back. Read → decide → store → touch the world, each beat in its own line.
 
+import type { SendingConditions } from '../core/authority.ts';
 import type { JsonObject } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
 import type { Finding } from '../core/evidence.ts';
@@ -16,6 +17,7 @@ import { type LockRecords, type OperationRecord, readOperation } from './records
 import { describe, factsUnknown, readReport } from './reports.ts';
 import { replyTimeoutMs } from './settings.ts';
 import { takeStep } from './steps.ts';
+import { goOnStanding } from './write-rate.ts';
 
 /** An attempt that this process has recorded as started and may now hand over. */
 export interface StartedAttempt {
@@ -172,6 +174,7 @@ export class Sender {
     const { environment, settings } = context;
     const attempt = newId(context, 'att');
     const predecessor = await this.#unsettledPredecessor(record.operation);
+    const goOn = await this.#goOn(record.operation);
     context.reached('before_attempt_commit');
     const notedAt = environment.monotonic();
     const at = environment.now();
@@ -194,8 +197,9 @@ export class Sender {
           digest: payload.digest,
           connected: facts !== undefined,
           connectionDetail,
-          lockedBy: firstLock(locks, operation.id),
+          lockedBy: operation.observed === undefined ? firstLock(locks, operation.id) : undefined,
           unsettledPredecessor: predecessor,
+          goOn,
         },
       }),
     });
@@ -212,6 +216,14 @@ export class Sender {
       ...(meta === undefined ? {} : { meta }),
       ...(via === undefined ? {} : { via }),
     };
+  }
+
+  /** What was decided about going on, where the operation waits for that. */
+  async #goOn({ why }: Operation): Promise<SendingConditions['goOn']> {
+    if (why?.code !== 'waits_for_go_on') return undefined;
+    const standing = await goOnStanding(this.#context, why.operation, this.#context.environment.now());
+    if (standing === 'granted') return undefined;
+    return { operation: why.operation, standing: standing === 'asked' ? 'asked' : 'refused' };
   }
 
   async #unsettledPredecessor(operation: Operation): Promise<string | undefined> {

@@ -20,6 +20,7 @@ export interface AnswerDoor {
 
 /** The frame that answers the request whose id is `id` (raw JSON text). */
 export async function answerFrame(id: string, answer: Answer, door: AnswerDoor): Promise<string> {
+  if (answer.kind === 'pass') throw new Error('Assertion: what passes is answered by its destination.');
   if (answer.kind === 'reply') return replyFrame(id, answer.reply);
   return resultFrame(id, JSON.stringify(await ownResult(answer, door)));
 }
@@ -45,7 +46,10 @@ export function textResult(text: string, isError: boolean): string {
   return JSON.stringify({ content: [{ type: 'text', text }], ...(isError ? { isError: true } : {}) });
 }
 
-async function ownResult(answer: Exclude<Answer, { kind: 'reply' }>, door: AnswerDoor): Promise<JsonValue> {
+async function ownResult(
+  answer: Exclude<Answer, { kind: 'reply' | 'pass' }>,
+  door: AnswerDoor,
+): Promise<JsonValue> {
   if (answer.kind === 'not_recorded') return { content: [text(storeDownText())], isError: true };
   if (answer.kind === 'fate_unknown') {
     return { content: [text(fateUnknownText(answer.operation))], isError: true };

@@ -4,6 +4,7 @@ import { unrepresentableText } from '../core/answer-wording.ts';
 import type { JsonObject, JsonValue } from '../core/canonical.ts';
 import { memberText, scanMembers } from '../core/json-frame.ts';
 import { readStrictJson } from '../core/json-text.ts';
+import { traceOf } from '../core/search.ts';
 import type { GivenRun } from '../engine/runs.ts';
 
 export interface ToolCall {
@@ -26,6 +27,8 @@ export type CallOrigin =
       readonly run: GivenRun | undefined;
       /** Call ids that prove a replay when they come again. */
       readonly replays: readonly string[];
+      /** Names of threads and traces, by which others may look for what it became. */
+      readonly references?: readonly string[];
     }
   | { readonly ok: false; readonly problem: string };
 
@@ -44,7 +47,11 @@ export const RUN_KEYS = [
   'counterfoil/single',
   'counterfoil/occurrence',
 ] as const;
+/** Members of `_meta` by which others know the work: W3C Trace Context, as MCP carries it, and names of threads. */
+const TRACE_KEY = 'traceparent';
+const THREAD_KEYS = ['counterfoil/thread', 'thread_id', 'threadId'] as const;
 const OUR_KEYS = [...RUN_KEYS, ...CALL_ID_KEYS, ...POSITION_KEYS] as const;
+const OTHERS_KEYS = [TRACE_KEY, ...THREAD_KEYS] as const;
 
 /**
  * @param params the raw text of the request's `params`
@@ -84,7 +91,32 @@ function readOrigin(metaText: string | undefined, defaultRun: string | undefined
     meta[key] = read.value;
   }
   const run = readRun(meta, defaultRun);
-  return 'problem' in run ? { ok: false, ...run } : { ok: true, run: run.run, replays: replaysOf(meta) };
+  if ('problem' in run) return { ok: false, ...run };
+  const others = new Map<string, JsonValue>();
+  for (const key of OTHERS_KEYS) {
+    const range = members.values.get(key);
+    const read =
+      range === undefined ? undefined : readStrictJson((metaText ?? '').slice(range.start, range.end));
+    // They are other people's: what cannot be read is passed on like everything else.
+    if (read?.ok === true) others.set(key, read.value);
+  }
+  const references = referencesOf(others);
+  return {
+    ok: true,
+    run: run.run,
+    replays: replaysOf(meta),
+    ...(references.length === 0 ? {} : { references }),
+  };
+}
+
+function referencesOf(others: ReadonlyMap<string, JsonValue>): readonly string[] {
+  const parent = others.get(TRACE_KEY);
+  const trace = isName(parent) ? traceOf(parent) : undefined;
+  const threads = THREAD_KEYS.flatMap((key) => {
+    const thread = others.get(key);
+    return isName(thread) ? [`thread:${thread}`] : [];
+  });
+  return [...(trace === undefined || trace === parent ? [] : [`trace:${trace}`]), ...new Set(threads)];
 }
 
 function unreadable(problem: string): CallReading {

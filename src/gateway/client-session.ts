@@ -352,6 +352,11 @@ export class ClientSession {
   /** Which arguments are ours depends on the binding, and that on the list: it is read first. */
   #showList(id: string, key: string | undefined, result: string): void {
     const { client, facts, report, server } = this.#parts;
+    // An agent that is only observed is shown what its server shows.
+    if (facts.mode === 'observe') {
+      client.answer(key, resultFrame(id, result));
+      return;
+    }
     const shown = server.connect().then(() => server.tools.shown(result, (tool) => facts.stampOf(tool)));
     const unchanged = (cause: unknown): string => {
       report(`The list of tools is shown as it came: ${String(cause)}`);

@@ -7,9 +7,10 @@ import type { ToolFacts } from '../core/contract.ts';
 import type { Reached } from '../core/stopping-points.ts';
 import type { McpFrame } from '../destination/mcp/frame.ts';
 import { type Answer, ownOperation } from '../engine/answers.ts';
+import type { WriteCall } from '../engine/draft.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import { type AnswerDoor, answerFrame, errorFrame, resultFrame, textResult } from './answer-frame.ts';
-import { readToolCall, type ToolCall } from './call.ts';
+import { type CallOrigin, readToolCall, type ToolCall } from './call.ts';
 import type { SchemaChecks } from './schema-checks.ts';
 import { readStatusQuestion, statusResult } from './status-tool.ts';
 import type { ServerFacts } from './tool-facts.ts';
@@ -53,6 +54,12 @@ export interface OpenCall {
   isProposed: boolean;
 }
 
+/** A call of which everything could be read. */
+type ReadableCall = ToolCall & {
+  readonly arguments: Extract<ToolCall['arguments'], { ok: true }>;
+  readonly origin: Extract<CallOrigin, { ok: true }>;
+};
+
 const CODE_INVALID_PARAMS = -32602;
 
 export class ToolCalls {
@@ -82,6 +89,10 @@ export class ToolCalls {
       return;
     }
     const call = inUtf8(reading.call, open.frame);
+    if (this.#isObserved) {
+      await this.#observe(open, call);
+      return;
+    }
     if (call.tool === server.tools.helperName) {
       await this.#status(open, call);
       return;
@@ -100,8 +111,63 @@ export class ToolCalls {
     return known === undefined ? facts.isRead(call.tool) : known.class === 'read';
   }
 
+  get #isObserved(): boolean {
+    return this.#parts.facts.mode === 'observe';
+  }
+
+  /** Each call goes to the server and its answer comes back as it is; what can be recorded of a write is. */
+  async #observe(open: OpenCall, call: ToolCall): Promise<void> {
+    const { facts, ledger, server } = this.#parts;
+    const { problem, tool } = await this.#listed(call.tool);
+    if (problem !== undefined) {
+      // It is away: nothing passes, and the client is told so as without us.
+      if (!open.signal.aborted) await this.#line.pass(open);
+      return;
+    }
+    const isRead = tool !== undefined && (await this.#isRead(call));
+    const { arguments: args, origin } = call;
+    let answer: Answer = { kind: 'pass', detail: '' };
+    if (!isRead) {
+      const isTold =
+        tool !== undefined && args.ok && origin.ok && facts.obstacle(call.tool, args.value) === undefined;
+      if (call.isTask) ledger.gaps.note(server.name, call.tool, 'it is run as a task of its server');
+      else if (!isTold)
+        ledger.gaps.note(server.name, call.tool, 'the call could not be read as an operation');
+      else if (!open.signal.aborted) {
+        open.isProposed = true;
+        answer = await ledger.write(this.#asWrite(open, { ...call, origin, arguments: args }, tool));
+      }
+    }
+    if (answer.kind !== 'pass' && tool !== undefined) await this.#answer(open, answer, tool);
+    else if (!open.signal.aborted) await this.#line.pass(open);
+  }
+
+  /** The call as the ledger is handed it. */
+  #asWrite(
+    open: OpenCall,
+    { arguments: args, meta, origin, tool: name }: ReadableCall,
+    tool: ListedTool,
+  ): WriteCall {
+    const { requester, server } = this.#parts;
+    return {
+      destination: server.name,
+      tool: name,
+      arguments: args.value,
+      requester,
+      toolDigest: tool.digest,
+      toolDefinition: tool.definition,
+      replays: origin.replays,
+      signal: open.signal,
+      delivery: 'told',
+      via: `${this.#line.via}:${open.key}`,
+      ...(origin.run === undefined ? {} : { run: origin.run }),
+      ...(origin.references === undefined ? {} : { references: origin.references }),
+      ...(meta === undefined ? {} : { meta }),
+    };
+  }
+
   async #write(open: OpenCall, call: ToolCall, tool: ListedTool): Promise<void> {
-    const { facts, ledger, requester, server } = this.#parts;
+    const { facts, ledger, server } = this.#parts;
     const { origin } = call;
     if (!call.arguments.ok) {
       this.#answerText(open, call.arguments.refusal);
@@ -128,18 +194,9 @@ export class ToolCalls {
     // Taken back before anything was recorded: it never was.
     if (open.signal.aborted) return;
     open.isProposed = true;
+    const read = { ...call, origin, arguments: call.arguments };
     const answer = await ledger.write({
-      destination: server.name,
-      tool: call.tool,
-      arguments: args,
-      requester,
-      toolDigest: tool.digest,
-      replays: origin.replays,
-      signal: open.signal,
-      delivery: 'told',
-      via: `${this.#line.via}:${open.key}`,
-      ...(origin.run === undefined ? {} : { run: origin.run }),
-      ...(call.meta === undefined ? {} : { meta: call.meta }),
+      ...this.#asWrite(open, read, tool),
       ...(problem === undefined ? {} : { schemaProblem: problem }),
     });
     await this.#answer(open, answer, tool);
@@ -249,7 +306,11 @@ export class ToolCalls {
     let result: string | undefined;
     try {
       const signal = AbortSignal.any([open.signal, this.#line.ended]);
-      const operation = await ledger.status(question.operation, question.waitMs, signal);
+      const named =
+        question.reason === undefined
+          ? question.operation
+          : await this.#again(question.operation, question.reason);
+      const operation = named && (await ledger.status(named, question.waitMs, signal));
       const reading = operation && (await ledger.readings.reading(operation));
       result = reading && statusResult(reading, { helperTool: server.tools.helperName, where });
     } catch (cause) {
@@ -266,6 +327,16 @@ export class ToolCalls {
         `No operation ${quoted(question.operation)} is recorded here: it never reached this ledger.`,
       );
     } else if (!open.signal.aborted) this.#line.answer(open, resultFrame(open.id, result));
+  }
+
+  /** The operation that the caller is told of: the review that was opened for a second one, or what stands in its way. */
+  async #again(operation: string, reason: string): Promise<string | undefined> {
+    const { ledger, requester, server } = this.#parts;
+    await server.connect();
+    const asked = await ledger.again({ operation, requester, reason });
+    if (asked === 'not_found') return undefined;
+    if (asked === 'tool_unknown') return operation;
+    return asked.opened ? asked.operation.id : asked.stands.id;
   }
 
   #fault(open: OpenCall, cause: unknown): void {

@@ -1,15 +1,22 @@
 // The facts about the tools of one server, for the engine's decisions: from the configuration, the owner's
 // confirmed rules, the binding (the owner's, else the shipped one for this server), and the server's own list.
 
-import { type Binding, changedTools, isForServer } from '../contracts/binding.ts';
+import { type Binding, isForServer } from '../contracts/binding.ts';
 import { findShippedFacts } from '../contracts/catalogue.ts';
 import { checkTogether, type Loaded } from '../contracts/check-together.ts';
 import { checkToolArguments } from '../contracts/check-tool.ts';
 import { compileToolFacts, dependsOnArguments } from '../contracts/compile.ts';
-import type { GatewayConfig } from '../contracts/gateway-config.ts';
+import { declarationOf, type GatewayConfig } from '../contracts/gateway-config.ts';
 import { formatProblem } from '../contracts/problem.ts';
+import {
+  type ChangedSince,
+  changedSentence,
+  type FirstSeen,
+  type ToolChanges,
+  toolChanges,
+} from '../contracts/tool-changes.ts';
 import type { JsonObject } from '../core/canonical.ts';
-import type { Contract, ToolFacts } from '../core/contract.ts';
+import type { Contract, Mode, ToolFacts } from '../core/contract.ts';
 import type { OwnerRule } from '../engine/ledger.ts';
 import type { ListedTool, ToolList } from './tool-list.ts';
 
@@ -25,14 +32,12 @@ export interface GatewayRules {
   readonly bindings: readonly Loaded<Binding>[];
 }
 
-interface Changed {
-  readonly binding: Binding;
+/** What of a list has changed, for as long as list, binding and what was first seen are the same. */
+interface KnownChanges {
+  readonly binding: Binding | undefined;
   readonly list: ReadonlyMap<string, ListedTool>;
-  readonly tools: readonly string[];
-}
-
-function changedText({ id }: Binding, tool: string): string {
-  return `${tool} is not the tool that the binding ${id} was written for: its schema or its hints are others. What the binding says of it does not count.`;
+  readonly firstSeen: ReadonlyMap<string, FirstSeen>;
+  readonly changes: ToolChanges;
 }
 
 export class ServerFacts {
@@ -45,7 +50,8 @@ export class ServerFacts {
   #ownerRules: readonly OwnerRule[] = [];
   #identity: ServerIdentity | undefined;
   #contradictions: readonly string[] = [];
-  #changed: Changed | undefined;
+  #changes: KnownChanges | undefined;
+  #firstSeen: ReadonlyMap<string, FirstSeen> = new Map();
   readonly #told = new Set<string>();
 
   constructor(destination: string, rules: GatewayRules, tools: ToolList, report: (message: string) => void) {
@@ -54,6 +60,16 @@ export class ServerFacts {
     this.#tools = tools;
     this.#report = report;
     this.#contracts = rules.contracts.map(({ value }) => value);
+  }
+
+  /** How far this server's writes are guarded. */
+  get mode(): Mode {
+    return this.#rules.config?.value.mode ?? 'guard';
+  }
+
+  /** The tools as they were when they were first seen here. */
+  pin(firstSeen: ReadonlyMap<string, FirstSeen>): void {
+    this.#firstSeen = firstSeen;
   }
 
   /**
@@ -91,6 +107,11 @@ export class ServerFacts {
     this.#ownerRules = rules.filter(
       (rule) => rule.destination === this.#destination && rule.revokedAt === undefined,
     );
+    for (const { tool, toolDigest } of this.#ownerRules) {
+      const listed = this.#tools.get(tool);
+      if (listed !== undefined && listed.digest !== toolDigest)
+        this.#tellOnce(changedSentence(tool, 'owner'));
+    }
   }
 
   /** `undefined` for another destination, or a tool that its server does not list. */
@@ -108,20 +129,33 @@ export class ServerFacts {
       hints: { readOnlyHint: listed.readOnlyHint },
       ownerRules: this.#ownerRules,
       toolDigest: listed.digest,
-      changed: this.#changedTools(),
+      changes: this.#changesNow(),
     });
   }
 
-  /** Which tools the binding was not written for; looked at once for each list. */
-  #changedTools(): readonly string[] {
+  /** Which tools are not those of which something was said; looked at once for each list. */
+  #changesNow(): ToolChanges | undefined {
     const binding = this.#binding;
+    const firstSeen = this.#firstSeen;
     const list = this.#tools.all;
-    if (binding === undefined || list === undefined) return [];
-    if (this.#changed?.binding !== binding || this.#changed.list !== list) {
-      this.#changed = { binding, list, tools: changedTools(binding, list.values()) };
-      for (const tool of this.#changed.tools) this.#tellOnce(changedText(binding, tool));
+    if (list === undefined) return undefined;
+    const known = this.#changes;
+    if (known?.binding === binding && known?.list === list && known.firstSeen === firstSeen) {
+      return known.changes;
     }
-    return this.#changed.tools;
+    const changes = toolChanges([...list.values()], binding, firstSeen);
+    this.#changes = { binding, list, firstSeen, changes };
+    this.#tellChanges(changes);
+    return changes;
+  }
+
+  #tellChanges({ sinceBinding, sinceSeen }: ToolChanges): void {
+    const tell = (tool: string, since: ChangedSince): void => this.#tellOnce(changedSentence(tool, since));
+    const binding = this.#binding?.id;
+    if (binding !== undefined) for (const tool of sinceBinding) tell(tool, { binding });
+    for (const tool of sinceSeen.keys()) {
+      if (declarationOf(this.#rules.config?.value, tool)?.class !== undefined) tell(tool, 'configuration');
+    }
   }
 
   /** A server lists its tools again and again. */

@@ -1,7 +1,7 @@
 // The tools that the server lists: what each takes and gives, by what digest a confirmed class is kept, and the
 // list as the client is shown it (our references left out, one helper tool added).
 
-import { toolDigest } from '../contracts/compile.ts';
+import { toolDefinition, toolDigest } from '../contracts/compile.ts';
 import type { JsonObject, JsonValue } from '../core/canonical.ts';
 import { scanMembers } from '../core/json-frame.ts';
 import { HELPER_TOOL_NAME, helperToolText } from './status-tool.ts';
@@ -9,6 +9,8 @@ import { HELPER_TOOL_NAME, helperToolText } from './status-tool.ts';
 export interface ListedTool {
   readonly name: string;
   readonly digest: string;
+  /** What the digest is over, as canonical JSON; '' where it has no exact form. */
+  readonly definition: string;
   readonly readOnlyHint: boolean;
   readonly inputSchema: JsonObject | undefined;
   readonly outputSchema: JsonObject | undefined;
@@ -152,9 +154,11 @@ function nextCursorOf(page: JsonObject): string | undefined {
 
 function listed(name: string, tool: JsonObject): ListedTool {
   const annotations = isObject(tool['annotations']) ? tool['annotations'] : undefined;
+  const described = { name, inputSchema: tool['inputSchema'], annotations: tool['annotations'] };
   return {
     name,
-    digest: toolDigest({ name, inputSchema: tool['inputSchema'], annotations: tool['annotations'] }),
+    digest: toolDigest(described),
+    definition: toolDefinition(described),
     readOnlyHint: annotations?.['readOnlyHint'] === true,
     inputSchema: isObject(tool['inputSchema']) ? tool['inputSchema'] : undefined,
     outputSchema: isObject(tool['outputSchema']) ? tool['outputSchema'] : undefined,

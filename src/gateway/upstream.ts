@@ -52,6 +52,10 @@ export class GuardedServer implements Destination {
   });
   #attachedCount = 0;
   #facts: ServerFacts | undefined;
+  /** Called with each new list, before anybody is told that the server is connected; false: to be called again. */
+  onListed: () => Promise<boolean> = async () => true;
+  /** The list that `onListed` was called with. */
+  #announced: ToolList['all'];
   #greeted: () => void = () => {};
   readonly #greeting: Promise<void>;
 
@@ -118,9 +122,10 @@ export class GuardedServer implements Destination {
     this.#greeted();
   }
 
-  /** Not while the list may have changed: a tool is judged by what it is now. */
+  /** Not while the list may have changed: a tool is judged by what it is now, and by what it was. */
   isConnected(): boolean {
-    return this.#usable().isConnected() && this.tools.isFresh;
+    const { all, isFresh } = this.tools;
+    return this.#usable().isConnected() && isFresh && this.#announced === all;
   }
 
   async connect(): Promise<ConnectReport> {
@@ -132,6 +137,8 @@ export class GuardedServer implements Destination {
     const identity = serverIdentity(this.#usable().handshake?.result);
     if (identity !== undefined) this.#facts?.identify(identity);
     const problem = await this.tools.ensure();
+    const { all } = this.tools;
+    if (problem === undefined && this.#announced !== all && (await this.onListed())) this.#announced = all;
     return problem === undefined ? { connected: true } : { connected: false, detail: problem };
   }
 

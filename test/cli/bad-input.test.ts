@@ -142,7 +142,7 @@ describe('a command that is called wrongly says what is wrong in one sentence an
       /There is no ledger in .*file: no write has been recorded there/,
     ],
     ['queue where no ledger is', ['queue', '--data', empty], 3, NO_LEDGER],
-    ['rules where no ledger is', ['rules', '--data', empty], 3, NO_LEDGER],
+    ['policy show where no ledger is', ['policy', 'show', '--data', empty], 3, NO_LEDGER],
     [
       'approve without a digest',
       ['approve', 'op_1', '--data', empty],
@@ -216,7 +216,8 @@ describe('a configuration that cannot be meant starts nothing', () => {
   afterAll(cleanUps.run);
 
   const CASES: readonly (readonly [string, string, readonly string[], RegExp])[] = [
-    ['an unknown key', 'destination: d\nmode: observe\n', [], /gateway\.yaml:2:1: .*mode/],
+    ['an unknown key', 'destination: d\nmodus: observe\n', [], /gateway\.yaml:2:1: .*modus/],
+    ['a mode that is none', 'destination: d\nmode: watch\n', [], /gateway\.yaml:2:7: .*observe, guard/],
     [
       'an unknown key of a tool',
       'destination: d\ntools:\n  t: {class: ordinary, approve: never}\n',

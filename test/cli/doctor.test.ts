@@ -3,7 +3,7 @@
 import { appendFileSync, chmodSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { CleanUps, LineProcess } from '../gateway/processes.ts';
+import { CleanUps, COUNTERFOIL, LineProcess } from '../gateway/processes.ts';
 import { cursorFile, filesystemEntry, Home, type JsonOutput } from './home.ts';
 
 const cleanUps = new CleanUps();
@@ -223,4 +223,37 @@ test('what came with a project is not started by looking, even where it looks li
   const { stdout } = await home.run(['doctor']);
   expect(stdout).toContain('t is behind us, as t, and came with the project: it was not started');
   expect(home.files()).toEqual(before);
+});
+
+test('a missing passphrase, a server in observe and a configuration that waits are named', async () => {
+  const home = toolsHome();
+  const started = async (text: string): Promise<void> => {
+    const file = home.write('shop.yaml', text);
+    const { args } = home.toolsEntry([]);
+    const client = cleanUps.started(
+      new LineProcess(
+        process.execPath,
+        [COUNTERFOIL, 'mcp', '--config', file, '--data', home.data, '--', process.execPath, ...args],
+        { env: home.env },
+      ),
+    );
+    await client.initialize();
+    await client.end();
+  };
+  await started('destination: shop\nmode: observe\nlimits: {writes_per_hour: 5}\n');
+  await started('destination: shop\nmode: observe\nlimits: {writes_per_hour: 6}\n');
+  const notes = linesOf(await home.json(['doctor']), 'note');
+  expect(notes).toContain(
+    'passphrase: none is set, and without one what cannot be taken back cannot be approved',
+  );
+  expect(notes).toContain(
+    'policy: shop is in observe: each call is sent as it comes, and nothing is guarded',
+  );
+  expect(notes).toContain(
+    'policy: a configuration of shop loosens the one in force, and waits to be confirmed',
+  );
+  // To be more careful needs nobody, and nothing waits then.
+  await started('destination: shop\nlimits: {writes_per_hour: 4}\n');
+  const after = linesOf(await home.json(['doctor']), 'note');
+  expect(after.filter((line) => line.startsWith('policy'))).toEqual([]);
 });

@@ -77,13 +77,16 @@ describe('a row that counts unless an argument is given', () => {
 
 describe('a tool that has changed since its binding was written', () => {
   const { query } = setup();
+  const since = (tool: string) => ({ sinceBinding: new Set([tool]), sinceSeen: new Map() });
   const changed = (tool: string, more: Partial<FactsQuery> = {}) =>
-    compileToolFacts(query(tool, { changed: [tool], ...more }));
+    compileToolFacts(query(tool, { changes: since(tool), ...more }));
 
   it('is asked about: nothing of what the binding says of it counts, and a hint does not make a read of it', () => {
     for (const hints of [undefined, { readOnlyHint: true }]) {
       const facts = changed('create_task', { hints });
       expect(facts).toMatchObject({ class: 'unclassified', classSource: 'nobody', repeat: 'free' });
+      // So that the person who is asked is told what it was, as for a class that a person had given.
+      expect(facts.changedFrom).toBe('ordinary');
       expect(facts.operation).toBeUndefined();
       expect(facts.identity).toBeUndefined();
       expect(facts.target).toBeUndefined();
@@ -92,11 +95,22 @@ describe('a tool that has changed since its binding was written', () => {
 
   it('is what its owner says that it is', () => {
     const ownerRules = [{ tool: 'create_task', toolDigest: 'd1', class: 'ordinary' } as const];
-    expect(changed('create_task', { ownerRules })).toMatchObject({ class: 'ordinary', classSource: 'owner' });
+    const facts = changed('create_task', { ownerRules });
+    expect(facts).toMatchObject({ class: 'ordinary', classSource: 'owner' });
+    expect(facts.changedFrom).toBeUndefined();
+    const config = { destination: 'd', tools: { create_task: { class: 'interactive' } } } as const;
+    expect(changed('create_task', { config })).toMatchObject({
+      class: 'interactive',
+      classSource: 'configuration',
+    });
   });
 
   it('stays irreversible where it was, whatever is said of it since', () => {
-    expect(changed('purge_task')).toMatchObject({ class: 'irreversible', classSource: 'binding' });
+    expect(changed('purge_task')).toMatchObject({
+      class: 'irreversible',
+      classSource: 'binding',
+      changedFrom: 'irreversible',
+    });
     const ownerRules = [{ tool: 'purge_task', toolDigest: 'd1', class: 'read' } as const];
     expect(changed('purge_task', { ownerRules, hints: { readOnlyHint: true } }).class).toBe('irreversible');
     expect(changed('purge_task').operation).toBeUndefined();
@@ -104,6 +118,8 @@ describe('a tool that has changed since its binding was written', () => {
 
   it('stays a read by its hint, where that is all that was known of it', () => {
     expect(changed('find_tasks').class).toBe('unclassified');
+    // No read is what a person would be asked to go on with.
+    expect(changed('find_tasks').changedFrom).toBeUndefined();
     expect(changed('find_tasks', { hints: { readOnlyHint: true } })).toMatchObject({
       class: 'read',
       classSource: 'hint',
@@ -112,7 +128,7 @@ describe('a tool that has changed since its binding was written', () => {
 
   it('is asked nothing any more by the writes that were looked up or read back through it', () => {
     const without = (tool: string) =>
-      compileToolFacts(query('create_task', { changed: [tool] })).operation ?? { lookups: undefined };
+      compileToolFacts(query('create_task', { changes: since(tool) })).operation ?? { lookups: undefined };
     expect(without('find_tasks')).toMatchObject({ lookups: [], readback: { tool: { name: 'get_task' } } });
     expect(without('get_task').lookups).toHaveLength(1);
     expect('readback' in without('get_task')).toBe(false);
@@ -425,6 +441,62 @@ describe('the facts of a write', () => {
     const facts = compileToolFacts(query('made-up'));
     for (let index = 0; index < 5_000; index++) compileToolFacts(query(`made-up-${index}`));
     expect(compileToolFacts(query('made-up'))).toEqual(facts);
+  });
+});
+
+describe('a tool that is not what it was when it was first seen', () => {
+  const { query, nothing } = setup();
+  const seenAs = (readOnlyHint: boolean) => ({
+    sinceBinding: new Set<string>(),
+    sinceSeen: new Map([['find', { digest: 'd0', readOnlyHint }]]),
+  });
+  const declared = (toolClass: 'ordinary' | 'irreversible' | 'read') =>
+    query('find', {
+      ...nothing,
+      changes: seenAs(false),
+      config: { destination: 'd', tools: { find: { class: toolClass } } },
+    });
+
+  it('is unclassified whatever the configuration says, except that irreversible stays so', () => {
+    expect(compileToolFacts(declared('ordinary'))).toMatchObject({
+      class: 'unclassified',
+      changedFrom: 'ordinary',
+    });
+    expect(compileToolFacts(declared('read'))).toMatchObject({ class: 'unclassified', changedFrom: 'read' });
+    expect(compileToolFacts(declared('irreversible'))).toMatchObject({
+      class: 'irreversible',
+      classSource: 'configuration',
+      changedFrom: 'irreversible',
+    });
+  });
+
+  it('is what was confirmed of its present version, before what the configuration says of another', () => {
+    const ownerRules = [{ tool: 'find', toolDigest: 'd1', class: 'irreversible' } as const];
+    const facts = compileToolFacts({ ...declared('ordinary'), ownerRules });
+    expect(facts).toMatchObject({ class: 'irreversible', classSource: 'owner' });
+    expect(facts.changedFrom).toBeUndefined();
+    // Unchanged, the configuration says most.
+    const same = { ...declared('ordinary'), ownerRules, changes: undefined };
+    expect(compileToolFacts(same)).toMatchObject({ class: 'ordinary', classSource: 'configuration' });
+  });
+
+  it('is not believed when it calls itself a read only now, and is when it did so from the start', () => {
+    const hinted = { ...nothing, hints: { readOnlyHint: true } };
+    expect(compileToolFacts(query('find', { ...hinted, changes: seenAs(false) })).class).toBe('unclassified');
+    expect(compileToolFacts(query('find', { ...hinted, changes: seenAs(true) })).class).toBe('read');
+  });
+
+  it('an owner’s class of another version counts no more, and one that was irreversible does', () => {
+    for (const [toolClass, now] of [
+      ['ordinary', 'unclassified'],
+      ['irreversible', 'irreversible'],
+    ] as const) {
+      const ownerRules = [{ tool: 'find', toolDigest: 'd0', class: toolClass }];
+      expect(compileToolFacts(query('find', { ...nothing, ownerRules }))).toMatchObject({
+        class: now,
+        changedFrom: toolClass,
+      });
+    }
   });
 });
 

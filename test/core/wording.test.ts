@@ -58,6 +58,35 @@ function refusedArguments(): Operation {
   return evolve(proposed, { type: 'closed', at: T0, why: { code: 'arguments', problem: 'sha256:problem' } });
 }
 
+/** Questions and waits that random histories do not come to: they are about more than one operation. */
+function askedForMore(): readonly Operation[] {
+  const questions = ['strict', 'tool_changed', 'many_writes', 'again'] as const;
+  const asked = questions.map((question) => setup({ question }).operation);
+  const [waiting, refused] = (['asked', 'refused'] as const).map((standing) => {
+    const one = setup();
+    one.start({ goOn: { operation: 'op_9K9', standing } });
+    return one.operation;
+  });
+  if (waiting === undefined || refused === undefined) throw new Error('nothing was asked');
+  return [...asked, waiting, refused];
+}
+
+/** What `observe` records, sent once and never by us. */
+function observed(): readonly Operation[] {
+  const facts = factsOf({ mode: 'observe' });
+  const kinds: readonly Operation['observed'][] = [
+    { guard: 'send' },
+    { guard: 'ask', question: 'irreversible' },
+    { guard: 'answer', operation: 'op_9K1' },
+  ];
+  return kinds.flatMap((kind) => {
+    const one = setup({ facts, proposal: kind === undefined ? {} : { observed: kind } });
+    const sending = (one.start(), one.operation);
+    one.comesBack(kind?.guard === 'send' ? NOT_LEFT : ACCEPTED);
+    return [sending, one.operation];
+  });
+}
+
 /** States of short life, that no decision ends in. */
 function passing(): readonly Operation[] {
   const proposed = evolve(undefined, { type: 'proposed', at: T0, proposal: proposalOf() });
@@ -68,7 +97,8 @@ function passing(): readonly Operation[] {
 /** One operation of every kind that random histories come to. */
 const REACHED: readonly (readonly [string, Operation])[] = (() => {
   const found = new Map<string, Operation>();
-  for (const operation of [...passing(), refusedArguments()]) found.set(kindOf(operation), operation);
+  for (const operation of [...passing(), ...askedForMore(), ...observed(), refusedArguments()])
+    found.set(kindOf(operation), operation);
   for (const planned of fc.sample(plan, { numRuns: 6_000, seed: 7 })) {
     carryOut(planned, MACHINE, ({ after }) => {
       if (after !== undefined && !found.has(kindOf(after))) found.set(kindOf(after), after);
@@ -141,6 +171,9 @@ describe('the states that are worded here', () => {
         replaced: 'reached',
         stated: 'reached',
         given_up: 'reached',
+        not_guarded: 'reached',
+        waits_for_go_on: 'reached',
+        go_on_refused: 'as the reason of a review',
       };
     for (const [code, how] of Object.entries(all)) {
       if (how === 'reached') expect([...codes]).toContain(code);
@@ -163,7 +196,7 @@ const FIRST_WORDS: { readonly [stage in Stage]: (operation: Operation) => RegExp
   awaiting_approval: ({ effect, review }) => {
     const state = effect === 'not_sent' ? 'NOT SENT' : 'NOT SENT AGAIN';
     if (review?.because !== undefined) return new RegExp(`^${state} — held `);
-    const isIdentity = ['same_work', 'too_old', 'error_reported'].includes(review?.question ?? '');
+    const isIdentity = ['same_work', 'too_old', 'error_reported', 'again'].includes(review?.question ?? '');
     return isIdentity ? /^NOT SENT — / : new RegExp(`^${state} YET — waiting for a person's approval `);
   },
   ready: ({ effect }) => (effect === 'not_sent' ? /^NOT SENT YET — waits / : /^NOT SENT AGAIN YET — waits /),

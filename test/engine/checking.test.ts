@@ -118,7 +118,7 @@ describe('a look-up that can be made no more', () => {
 });
 
 async function approve(ledger: Ledger, operation: string, digest: string): Promise<void> {
-  await ledger.decideReview({ operation, digest, kind: 'approved', by: 'owner', strength: 'same_account' });
+  await ledger.decideReview({ operation, digest, kind: 'approved', by: 'owner', strength: 'passphrase' });
 }
 
 describe('a ledger that was off for longer than look-ups may go on', () => {

@@ -208,7 +208,7 @@ async function approve(ledger: Ledger, { digest, id }: Operation): Promise<void>
     digest,
     kind: 'approved',
     by: 'owner',
-    strength: 'same_account',
+    strength: 'passphrase',
   });
   expect(decided.decided).toBe(true);
 }

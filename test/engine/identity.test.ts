@@ -30,7 +30,7 @@ async function decide(ledger: Ledger, operation: Operation, kind: 'approved' | '
     digest: operation.digest,
     kind,
     by: 'owner',
-    strength: 'same_account',
+    strength: 'passphrase',
   });
   expect(decided.decided).toBe(true);
 }

@@ -158,6 +158,7 @@ function destination(records: JsonObject[], faults: Fault[], tools: readonly str
 /** The operation of an answer, which must have one. */
 export function operationOf(answer: Answer): Operation {
   if (answer.kind === 'not_recorded') throw new Error(`not recorded: ${answer.detail}`);
+  if (answer.kind === 'pass') throw new Error(`passed: ${answer.detail}`);
   if (answer.kind === 'fate_unknown') throw new Error(`of unknown fate: ${answer.operation}`);
   return answer.operation;
 }

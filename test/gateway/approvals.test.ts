@@ -16,6 +16,8 @@ import {
   type Message,
   operationOf,
   operationsIn,
+  ownerOf,
+  PASSPHRASE,
   startGateway,
   type ToolResult,
   textOf,
@@ -84,6 +86,7 @@ function setup(plan: object = {}) {
         `${id} to be ${stage}`,
       ),
     command: (...args: string[]) => counterfoil([...args, '--data', data]),
+    approve: ownerOf(data).approve,
     digest: async (id: string): Promise<string> => {
       const operation = (await operationsIn(data)).find((one) => one.id === id);
       if (operation === undefined) throw new Error(`${id} is not recorded`);
@@ -94,7 +97,7 @@ function setup(plan: object = {}) {
 
 describe('an irreversible write', () => {
   test('waits for a person; a right approval in another process has the running gateway send it once', async () => {
-    const { gateway: start, calls, command, digest, operation } = setup();
+    const { gateway: start, approve, calls, command, digest, operation } = setup();
     const gateway = await start();
     const asked = await gateway.call('erase', { thing: 7 });
     const id = operationOf(asked);
@@ -123,11 +126,16 @@ describe('an irreversible write', () => {
       name: 'counterfoil_operation_status',
       arguments: { operation: id, wait_s: 20 },
     });
-    const right = await command('approve', id, '--digest', (await digest(id)).slice(0, 12), '--by', 'Mara');
+    const right = await approve(id, '--digest', (await digest(id)).slice(0, 12), '--by', 'Mara');
     expect(right.stderr).toBe('');
     expect(right.code).toBe(0);
     expect(right.stdout).toMatch(/^op_\w+ {2}approved by Mara at /);
-    expect(right.stdout).toContain('Strength: same_account');
+    expect(right.stdout).toContain('Strength: passphrase');
+    // What is sent was on the terminal before the passphrase was asked for, which was not shown there.
+    expect(right.screen).toMatch(
+      /To be approved: op_\w+, erase on fixture[^]*"thing": 7[^]*Passphrase of the owner: \s*$/,
+    );
+    expect(right.screen).not.toContain(PASSPHRASE);
     // Whoever waited for news is told as soon as it is there.
     const told = (await gateway.answer(waitingFor)).message.result ?? {};
     expect(textOf(told)).toMatch(/^ACCEPTED, NOT CHECKED \(op_\w+\)\. fixture has it: accepted /);
@@ -135,7 +143,7 @@ describe('an irreversible write', () => {
     expect(textOf(told)).toMatch(/done$/);
     const closed = await operation(id, 'closed');
     expect(closed).toMatchObject({ effect: 'accepted' });
-    expect(closed.review?.decision).toMatchObject({ kind: 'approved', by: 'Mara', strength: 'same_account' });
+    expect(closed.review?.decision).toMatchObject({ kind: 'approved', by: 'Mara', strength: 'passphrase' });
     expect(calls('erase')).toHaveLength(1);
     // Nobody was given the result yet; then it is there already.
     expect(textOf(await gateway.call('erase', { thing: 7 }))).toBe('done');
@@ -152,11 +160,11 @@ describe('an irreversible write', () => {
   });
 
   test('two decisions at once: one is taken, the other is told of it', async () => {
-    const { gateway: start, calls, command, digest, operation } = setup();
+    const { gateway: start, approve, calls, command, digest, operation } = setup();
     const gateway = await start();
     const id = operationOf(await gateway.call('erase', { thing: 1 }));
     const decisions = await Promise.all([
-      command('approve', id, '--digest', await digest(id), '--by', 'Mara'),
+      approve(id, '--digest', await digest(id), '--by', 'Mara'),
       command('deny', id, '--digest', await digest(id), '--by', 'Luis'),
     ]);
     expect(new Set(decisions.map(({ code }) => code))).toEqual(new Set([0, 5]));
@@ -189,11 +197,11 @@ describe('an irreversible write', () => {
   });
 
   test('approved while no gateway runs: it is shown as ready, and the next gateway sends it', async () => {
-    const { gateway: start, calls, command, digest, operation } = setup();
+    const { gateway: start, approve, calls, command, digest, operation } = setup();
     const first = await start();
     const id = operationOf(await first.call('erase', { thing: 7 }));
     await first.end();
-    const approved = await command('approve', id, '--digest', await digest(id));
+    const approved = await approve(id, '--digest', await digest(id));
     expect(approved.stdout).toContain(
       'It is sent by a running gateway to fixture; until one runs it stays ready.',
     );
@@ -242,7 +250,7 @@ describe('an irreversible write', () => {
           digest,
           kind: 'approved',
           by: 'Mara',
-          strength: 'same_account',
+          strength: 'passphrase',
         });
       } finally {
         await ledger.close();
@@ -288,19 +296,19 @@ describe('a tool that nobody has classified', () => {
     );
     const approved = await command('approve', id, '--digest', await digest(id));
     expect(approved.stdout).toContain(
-      'Rule: puzzle on fixture is ordinary from now on, as long as its name, schema and annotations stay as they are. To revoke: counterfoil rules --revoke fixture/puzzle',
+      'Rule: puzzle on fixture is ordinary from now on, as long as its name, schema and annotations stay as they are. To revoke: counterfoil policy revoke fixture/puzzle',
     );
     await operation(id, 'closed');
     // Other arguments go through: the question was about the tool.
     expect(textOf(await gateway.call('puzzle', { n: 2 }))).toBe('done');
     expect(calls('puzzle')).toHaveLength(2);
-    expect((await command('rules')).stdout).toMatch(
-      /^fixture\/puzzle {2}ordinary {2}confirmed by .*, in force\n$/,
+    expect((await command('policy', 'show')).stdout).toMatch(
+      /\nfixture\/puzzle {2}ordinary {2}confirmed by .* \(strength: same_account\), in force\n$/,
     );
 
-    const revoked = await command('rules', '--revoke', 'fixture/puzzle');
+    const revoked = await command('policy', 'revoke', 'fixture/puzzle');
     expect(revoked.stdout).toMatch(/revoked at /);
-    expect((await command('rules', '--revoke', 'fixture/puzzle')).code).toBe(3);
+    expect((await command('policy', 'revoke', 'fixture/puzzle')).code).toBe(3);
     const third = await gateway.call('puzzle', { n: 3 });
     expect(textOf(third)).toMatch(/^NOT SENT YET — waiting for a person's approval/);
     await command('approve', operationOf(third), '--digest', await digest(operationOf(third)));
@@ -328,13 +336,13 @@ describe('a tool that nobody has classified', () => {
   });
 
   test('confirmed as irreversible it asks each time; denied, it stays unclassified', async () => {
-    const { gateway: start, calls, command, digest, operation } = setup();
+    const { gateway: start, approve, calls, command, digest, operation } = setup();
     const gateway = await start();
     const denied = operationOf(await gateway.call('puzzle', { n: 1 }));
     await command('deny', denied, '--digest', await digest(denied));
-    expect((await command('rules')).stdout).toBe('No rules have been confirmed.\n');
+    expect((await command('policy', 'show')).stdout).toMatch(/\nNo rules have been confirmed\.\n$/);
     const second = operationOf(await gateway.call('puzzle', { n: 2 }));
-    await command('approve', second, '--digest', await digest(second), '--class', 'irreversible');
+    await approve(second, '--digest', await digest(second), '--class', 'irreversible');
     await operation(second, 'closed');
     const third = operationOf(await gateway.call('puzzle', { n: 3 }));
     expect((await command('show', third)).stdout).toContain('A person must approve this exact action first.');
@@ -378,7 +386,7 @@ describe('a tool that nobody has classified', () => {
     writeFileSync(join(folder, 'down'), '');
     await gateway.request('tools/call', { name: 'look' });
     const waiting = operationOf(await gateway.call('puzzle', { n: 2 }));
-    await command('rules', '--revoke', 'fixture/puzzle');
+    await command('policy', 'revoke', 'fixture/puzzle');
     rmSync(join(folder, 'down'));
     const held = await operation(waiting, 'awaiting_approval');
     expect(held.review?.because).toEqual({ code: 'rule_stricter' });
@@ -491,7 +499,7 @@ describe('the helper tool', () => {
 
 describe('a client of the SDK accepts each kind of answer for a tool that declares what it gives', () => {
   test('none of them makes it throw', async () => {
-    const { data, folder, server, calls, command, digest } = setup({
+    const { approve, data, folder, server, calls, command, digest } = setup({
       pay: { does: 'die_done' },
       note: { error: { code: -32_000, message: 'no' } },
     });
@@ -507,7 +515,7 @@ describe('a client of the SDK accepts each kind of answer for a tool that declar
     const asked = await call('erase', { thing: 7 });
     expect(textOf(asked)).toMatch(/^NOT SENT YET — /);
     const id = operationOf(asked);
-    await command('approve', id, '--digest', await digest(id));
+    await approve(id, '--digest', await digest(id));
     await until(() => calls('erase').length === 1, 'the write');
     await untilAsync(async () => (await operationsIn(data))[0]?.stage === 'closed', 'its outcome');
     const first = await call('erase', { thing: 7 });

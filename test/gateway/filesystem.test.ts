@@ -398,7 +398,8 @@ describe('two gateways of two clients on one data directory', () => {
     const clients = await Promise.all(
       ['one', 'two'].map(async (name) => {
         const client = new Client({ name, version: '1' });
-        const args = gatewayArguments({ data, server });
+        const config = 'destination: files\nlimits: {writes_per_hour: 1000}\n';
+        const args = gatewayArguments({ data, server, config });
         await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: 'ignore' }));
         cleanUps.add(() => client.close());
         await client.listTools();

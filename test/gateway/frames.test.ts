@@ -403,7 +403,7 @@ describe('the facts about the tools of a server', () => {
     ]);
     expect(facts.stampOf('create_task')).toBeUndefined();
     expect(told).toEqual([
-      'create_task is not the tool that the binding tasks-server was written for: its schema or its hints are others. What the binding says of it does not count.',
+      'create_task is not the tool that the binding tasks-server was written for: its schema or its hints are others. What was said of it counts only where that is more careful.',
     ]);
   });
 

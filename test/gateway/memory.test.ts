@@ -13,6 +13,7 @@ import {
   LineProcess,
   operationOf,
   operationsIn,
+  ownerOf,
   startGateway,
   type ToolResult,
   textOf,
@@ -57,6 +58,7 @@ function setup(cleanUps: CleanUps) {
     callsOf: (tool: string): number => lines('calls').filter((line) => line === tool).length,
     operations: () => operationsIn(data),
     command: (...args: readonly string[]) => counterfoil([...args, '--data', data]),
+    owner: ownerOf(data),
   };
 }
 
@@ -168,7 +170,7 @@ describe('writes to a memory', () => {
   });
 
   test('relations whose reply is lost are found as well, and a lost deletion is seen to be done', async () => {
-    const { gateway, records, operations, command, lose, lost, callsOf } = await connected();
+    const { gateway, records, operations, command, lose, lost, callsOf, owner } = await connected();
     await gateway.call('create_entities', { entities: [MARA, BILLING] });
     lose('create_relations');
     expect(textOf(await gateway.call('create_relations', { relations: [OWNS] }))).toMatch(
@@ -183,7 +185,7 @@ describe('writes to a memory', () => {
     const id = operationOf(asked);
     const [digest = ''] =
       /[0-9a-f]{12}/.exec((await command('show', id)).stdout.split('igest')[1] ?? '') ?? [];
-    expect((await command('approve', id, '--digest', digest, '--by', 'Mara')).code).toBe(0);
+    expect((await owner.approve(id, '--digest', digest, '--by', 'Mara')).code).toBe(0);
     const closed = await untilAsync(
       async () => (await operations()).find((each) => each.id === id && each.stage === 'closed'),
       'the deletion to be looked up',

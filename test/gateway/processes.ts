@@ -1,13 +1,14 @@
 // Real processes for the tests of the gateway and of the commands: the command as it is installed, spoken to
 // line by line, in front of servers that keep their own log.
 
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as pass } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
+import { runOnTerminal } from '../../demo/terminal.mjs';
 import { composeLedger } from '../../src/compose.ts';
 import type { Operation } from '../../src/core/operation.ts';
 
@@ -344,30 +345,59 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Runs one command to its end. */
+/** Runs one command to its end. `detached`: in a session of its own, which has no terminal. */
 export function counterfoil(
   args: readonly string[],
-  options: { readonly env?: NodeJS.ProcessEnv; readonly uid?: number; readonly cwd?: string } = {},
+  options: {
+    readonly env?: NodeJS.ProcessEnv;
+    readonly uid?: number;
+    readonly cwd?: string;
+    readonly input?: string;
+    readonly detached?: boolean;
+  } = {},
 ): Promise<Ran> {
+  const { input, env, uid, ...rest } = options;
   return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [COUNTERFOIL, ...args],
-      {
-        env: { ...process.env, ...options.env },
-        timeout: PLENTY_MS,
-        maxBuffer: 64 * 1024 * 1024,
-        ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-        ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
-      },
-      (error, stdout, stderr) =>
-        resolve({
-          code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1,
-          stdout,
-          stderr,
-        }),
-    );
+    const child = spawn(process.execPath, [COUNTERFOIL, ...args], {
+      ...rest,
+      env: { ...process.env, ...env },
+      timeout: PLENTY_MS,
+      ...(uid === undefined ? {} : { uid, gid: uid }),
+    });
+    const texts = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name].setEncoding('utf8').on('data', (chunk: string) => {
+        texts[name] += chunk;
+      });
+    }
+    child.stdin.on('error', () => {});
+    child.stdin.end(input);
+    child.once('error', () => resolve({ code: -1, ...texts }));
+    child.once('close', (code) => resolve({ code: code ?? -1, ...texts }));
   });
+}
+
+export const PASSPHRASE = 'correct horse battery';
+
+export type RanOnTerminal = Ran & { readonly screen: string };
+
+/** Runs one command with a controlling terminal, on which the answers are typed. */
+export async function onTerminal(
+  args: readonly string[],
+  answers: readonly string[],
+): Promise<RanOnTerminal> {
+  return runOnTerminal([COUNTERFOIL, ...args], answers, { timeoutMs: PLENTY_MS });
+}
+
+/** The owner of a ledger, who sets a passphrase before the first approval and types it from then on. */
+export function ownerOf(data: string) {
+  let isSet: Promise<RanOnTerminal> | undefined;
+  const run = async (...args: string[]): Promise<RanOnTerminal> => {
+    isSet ??= onTerminal(['passphrase', 'set', '--data', data], [PASSPHRASE, PASSPHRASE]);
+    expect((await isSet).stderr).toBe('');
+    return onTerminal([...args, '--data', data], [PASSPHRASE]);
+  };
+  return { run, approve: (...args: string[]) => run('approve', ...args) };
 }
 
 /** Every operation that a data directory holds, the oldest first. */

@@ -18,7 +18,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
   core: { arrows: [], node: [], packages: [] },
 
   contracts: { arrows: ['core'], node: ['fs', 'module'], packages: ['ajv', 'ajv-formats', 'yaml'] },
-  access: { arrows: ['core'], node: ['crypto'], packages: [] },
+  access: { arrows: ['core'], node: ['crypto', 'fs', 'path'], packages: [] },
   store: {
     arrows: ['core'],
     node: ['assert', 'crypto', 'fs', 'path', 'timers'],
@@ -93,8 +93,8 @@ export const ROOMS: { readonly [room: string]: Room } = {
     packages: [],
   },
   cli: {
-    arrows: ['core', 'contracts', 'clients', 'engine', 'gateway', 'compose.ts', 'store/port.ts'],
-    node: ['fs', 'os', 'path', 'readline', 'stream', 'url', 'util'],
+    arrows: ['access', 'core', 'contracts', 'clients', 'engine', 'gateway', 'compose.ts', 'store/port.ts'],
+    node: ['fs', 'os', 'path', 'readline', 'stream', 'timers', 'tty', 'url', 'util'],
     packages: ['commander'],
   },
 };
@@ -111,6 +111,10 @@ export const FILES: {
   'store/sqlite/driver.ts': {
     packages: ['@photostructure/sqlite'],
     because: 'the engine where Node carries none that is recent enough',
+  },
+  'cli/try.ts': {
+    node: ['child_process'],
+    because: 'the story is told with processes that it starts itself',
   },
   'gateway/schema-checks.ts': {
     packages: ['ajv'],

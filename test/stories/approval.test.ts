@@ -37,7 +37,7 @@ describe.concurrent('an approval is for one operation, exactly as it was shown',
     expect(told.text).toMatch(/^NOT SENT — denied by an approver .*"This is the new machine\."/);
     expect((await shown(world, first.operation.id)).operation).toMatchObject({
       effect: 'verified',
-      review: { decision: { kind: 'approved', by: 'demo owner', strength: 'same_account' } },
+      review: { decision: { kind: 'approved', by: 'demo owner', strength: 'passphrase' } },
     });
     const held = await heldBy(world, 'decommission_vm');
     expect(held.map(({ vm }) => vm)).toEqual(['vm-17']);

@@ -215,6 +215,8 @@ export class ModernRequests {
   async #shown(report: AskReport): Promise<string | undefined> {
     if (!report.answered || report.reply.kind !== 'result') return undefined;
     const { facts, server } = this.#parts;
+    // An agent that is only observed is shown what its server shows.
+    if (facts.mode === 'observe') return undefined;
     await server.connect();
     return server.tools.shown(report.reply.body, (tool) => facts.stampOf(tool));
   }

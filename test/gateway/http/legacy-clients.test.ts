@@ -5,12 +5,12 @@ import {
   CleanUps,
   callsOf,
   childrenOf,
-  counterfoil,
   FILESYSTEM_SERVER,
   isRunning,
   logOf,
   operationOf,
   operationsIn,
+  ownerOf,
   type ToolResult,
   textOf,
   toolsServer,
@@ -97,14 +97,7 @@ describe('a client of 2025-11-25 over HTTP, in front of a server over stdio', ()
     await client.transport.terminateSession();
     const id = operationOf(asked);
     const [operation] = await operationsIn(serving.data);
-    const ran = await counterfoil([
-      'approve',
-      id,
-      '--digest',
-      operation?.digest ?? '',
-      '--data',
-      serving.data,
-    ]);
+    const ran = await ownerOf(serving.data).approve(id, '--digest', operation?.digest ?? '');
     expect(ran.code).toBe(0);
     await until(() => callsOf(folder, 'wipe').length === 1, 'the write to be sent');
   });
