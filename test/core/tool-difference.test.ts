@@ -30,6 +30,8 @@ describe('what is different in a tool', () => {
     fc.assert(
       fc.property(schema, schema, (one, other) => {
         const [a, b] = [one, other].map((inputSchema) => JSON.stringify({ inputSchema }));
+        // Has no canonical form: a tool with it has no definition that could be compared.
+        fc.pre(!`${a}${b}`.includes('__proto__'));
         const found = toolDifference(a ?? '', b ?? '');
         expect(toolDifference(a ?? '', a ?? '')).toEqual([]);
         expect(found.length).toBeLessThanOrEqual(100);
