@@ -666,11 +666,7 @@ describe('for the model', () => {
       'NOT SENT — the arguments cannot be represented exactly: The number 1e999 is not finite. Correct and call again.',
     );
     const long = Array.from({ length: 200 }, () => 'word').join(' ');
-    for (const text of [
-      unrepresentableText(long),
-      misconfiguredText(long, long),
-      unusableText(long, long),
-    ]) {
+    for (const text of [unrepresentableText(long), misconfiguredText(long, long), unusableText(long, long)]) {
       expect(words(text).length).toBeLessThanOrEqual(90);
       expect(text).toMatch(/^NOT SENT — /);
     }

@@ -268,7 +268,12 @@ describe('which generation is spoken', () => {
 
   test.each([
     ['once, and names ours', ['--refuse-version', '1'], true, ['server/discover', 'server/discover']],
-    ['again and again', ['--refuse-version', '9'], false, ['server/discover', 'server/discover', 'initialize']],
+    [
+      'again and again',
+      ['--refuse-version', '9'],
+      false,
+      ['server/discover', 'server/discover', 'initialize'],
+    ],
     [
       'once, and names none of ours',
       ['--refuse-version', '1', '--serves', '2099-01-01'],

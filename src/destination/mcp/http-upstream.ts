@@ -26,7 +26,14 @@ import {
   paramHeadersOf,
 } from './mcp-headers.ts';
 import { type CallEnd, OwnCalls } from './own-calls.ts';
-import { handshakeOrder, isAgreement, isRefusedForVersion, metaAfter, ownParams, paramsAfter } from './own-handshake.ts';
+import {
+  handshakeOrder,
+  isAgreement,
+  isRefusedForVersion,
+  metaAfter,
+  ownParams,
+  paramsAfter,
+} from './own-handshake.ts';
 import { callParams, cancelParams, clientlessAnswer, requestText } from './own-lines.ts';
 import { requestKey } from './request-key.ts';
 import type { ForwardReport, McpUpstream, OwnHandshake, RequestOptions, UpstreamEnd } from './upstream.ts';
@@ -62,7 +69,8 @@ const KEEP_ALIVE_MS = 1_500;
 const RETRY_DEFAULT_MS = 1_000;
 
 /** Such a tool is none for a client over HTTP (specification 2026-07-28, streamable-http "Custom Headers"). */
-const UNUSABLE = 'its schema asks for arguments in HTTP headers (x-mcp-header) in a way that the protocol forbids';
+const UNUSABLE =
+  'its schema asks for arguments in HTTP headers (x-mcp-header) in a way that the protocol forbids';
 
 /** How a message is sent: its headers differ by generation. */
 interface Outgoing {
@@ -414,8 +422,7 @@ export class HttpUpstream implements McpUpstream {
   async #greet(method: Handshake['method'], params: string, timeoutMs: number): Promise<AskReport> {
     const sinceMs = performance.now();
     const report = await this.#request(method, params, timeoutMs);
-    const isRefused =
-      method === 'server/discover' && report.answered && isRefusedForVersion(report.reply);
+    const isRefused = method === 'server/discover' && report.answered && isRefusedForVersion(report.reply);
     if (!isRefused) return report;
     return this.#request(method, params, timeoutMs - (performance.now() - sinceMs));
   }
