@@ -17,7 +17,7 @@ import { Ledger, type OwnerRule } from './engine/ledger.ts';
 import { DEFAULT_SETTINGS } from './engine/settings.ts';
 import { Waiters } from './engine/waiters.ts';
 import { type Authenticate, HttpDoor } from './gateway/http/http-door.ts';
-import { McpEndpoint } from './gateway/http/mcp-endpoint.ts';
+import { type EndpointLimits, McpEndpoint } from './gateway/http/mcp-endpoint.ts';
 import { inspectServer, type ServerInspection } from './gateway/inspect-server.ts';
 import { SchemaChecks } from './gateway/schema-checks.ts';
 import { StdioGateway } from './gateway/stdio-gateway.ts';
@@ -379,6 +379,7 @@ export interface HttpGatewayParts {
   readonly reached: Reached;
   readonly version: string;
   readonly environment?: Environment;
+  readonly limits?: EndpointLimits;
 }
 
 export interface RunningHttpGateway {
@@ -413,7 +414,7 @@ export async function composeHttpGateway(parts: HttpGatewayParts): Promise<Runni
   for (const { name, server, facts, openUpstream, openShared, run } of served) {
     const schemas = new SchemaChecks(report);
     const common = { ledger, server, facts, run, where, report, reached, schemas };
-    const endpoint = new McpEndpoint({ ...common, openUpstream, openShared });
+    const endpoint = new McpEndpoint({ ...common, ...parts.limits, openUpstream, openShared });
     const path = `/mcp/${name}`;
     paths.set(name, path);
     endpoints.set(path, endpoint);

@@ -370,6 +370,13 @@ export function misconfiguredText(tool: string, problem: string): string {
   );
 }
 
+/** A tool that its server lists and that cannot be called over the transport that reaches it. */
+export function unusableText(tool: string, problem: string): string {
+  return limitWords(
+    `NOT SENT — the tool ${quoted(tool, NAME)} cannot be called: ${plain(problem, REASON)}. Nothing was recorded. It is its server's to correct. Tell the user.`,
+  );
+}
+
 function helper(words: Surroundings): string {
   return named(words.helperTool ?? 'counterfoil_operation_status');
 }

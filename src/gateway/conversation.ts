@@ -36,6 +36,8 @@ export class Conversation {
   readonly #cancelled = new AbortController();
   readonly #onEnd: () => void;
   readonly #asked = new Map<string, Asked>();
+  /** Answers to the first question, before it is asked. */
+  #ahead: ReadonlyMap<string, string> = new Map();
   #waiter: Waiter | undefined;
   #outcome: Outcome | undefined;
   #leg = 1;
@@ -95,6 +97,15 @@ export class Conversation {
     return true;
   }
 
+  /**
+   * Takes answers that a call brings without a state of ours. Nothing says which question they are to, so that they
+   * count for the first alone, whether it was asked already or not: a later one of the same name may be another.
+   */
+  answerUnasked(answers: ReadonlyMap<string, string>): void {
+    if (this.#asked.size === 0) this.#ahead = answers;
+    else if (this.#leg === 1 && this.#fits(answers)) this.resume(this.#leg, answers);
+  }
+
   // ── What the call behind it tells ────────────────────────────────────────────────────────────────────────
 
   message(frame: string): void {
@@ -107,7 +118,8 @@ export class Conversation {
     const results = Promise.all(questions.map((question) => this.#askOne(question)));
     // A state alone wants no answer: the client comes back with it.
     if (questions.length === 0) return this.#askNothing();
-    this.#askNow();
+    this.#answerAhead();
+    if (this.#asked.size > 0) this.#askNow();
     const answers = new Map<string, string>();
     for (const [index, result] of (await results).entries()) {
       if (result === undefined) return undefined;
@@ -138,6 +150,18 @@ export class Conversation {
     this.#waiter = undefined;
     this.#end();
     waiter?.dropped?.();
+  }
+
+  #answerAhead(): void {
+    const answers = this.#ahead;
+    this.#ahead = new Map();
+    if (this.#leg > 1 || !this.#fits(answers)) return;
+    this.#leg += 1;
+    for (const [key, result] of answers) this.#asked.get(key)?.tell(result);
+  }
+
+  #fits(answers: ReadonlyMap<string, string>): boolean {
+    return [...answers.keys()].some((key) => key !== '' && this.#asked.has(key));
   }
 
   #askOne(question: Question): Promise<string | undefined> {

@@ -55,6 +55,7 @@ export class Legs {
     const conversation: Conversation = new Conversation(asked.method, boundOf(asked), () =>
       this.#conversations.delete(conversation.id),
     );
+    conversation.answerUnasked(answersOf(asked.params));
     this.#conversations.set(conversation.id, {
       conversation,
       call: call ?? conversation.id,
@@ -65,14 +66,16 @@ export class Legs {
 
   /**
    * The write that an equal call finds while its question is open: it is that operation as it stands (D6), so that the
-   * question is put again.
+   * question is put again, unless the call brings the answer.
    */
   equalOf(asked: Asked): Conversation | undefined {
     if (asked.method !== 'tools/call') return undefined;
     const intent = intentOf(asked);
     for (const { conversation, call, intent: other } of this.#conversations.values()) {
       const isOpen = conversation.isAsking && this.#parts.server.operationOf(call) !== undefined;
-      if (isOpen && other === intent) return conversation;
+      if (!isOpen || other !== intent) continue;
+      conversation.answerUnasked(answersOf(asked.params));
+      return conversation;
     }
     return undefined;
   }
@@ -120,7 +123,8 @@ export class Legs {
       return refused('The requestState is too old: its question is not waited for any more.');
     }
     const { conversation } = this.#conversations.get(state.conversation) ?? {};
-    if (conversation?.resume(state.leg, answersOf(asked.params)) === true) {
+    // A state alone wants no answer; that its client has come back is told under no name.
+    if (conversation?.resume(state.leg, answersOf(asked.params).set('', '{}')) === true) {
       return { kind: 'conversation', conversation };
     }
     // It was used before, or the process that asked is gone: what is known of the write is still known.
@@ -168,13 +172,10 @@ function intentOf(asked: Asked): string {
   return JSON.stringify([boundOf(asked), run]);
 }
 
-function answersOf(params: string): ReadonlyMap<string, string> {
+function answersOf(params: string): Map<string, string> {
   const text = memberText(params, 'inputResponses') ?? '{}';
-  const members = [...(scanMembers(text)?.values ?? [])].map(
-    ([key, { start, end }]) => [key, text.slice(start, end)] as const,
-  );
-  // A state alone wants no answer; that its client has come back is told under no name.
-  return new Map<string, string>([...members, ['', '{}']]);
+  const members = [...(scanMembers(text)?.values ?? [])];
+  return new Map(members.map(([key, { start, end }]) => [key, text.slice(start, end)]));
 }
 
 function textOf(text: string | undefined): string {

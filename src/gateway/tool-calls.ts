@@ -1,7 +1,7 @@
 // The calls of tools, each decided in its turn: passed to the server as it came, recorded as a write, or answered
 // here; and told truthfully.
 
-import { misconfiguredText, unrepresentableText } from '../core/answer-wording.ts';
+import { misconfiguredText, unrepresentableText, unusableText } from '../core/answer-wording.ts';
 import type { JsonObject } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
 import type { Reached } from '../core/stopping-points.ts';
@@ -98,7 +98,9 @@ export class ToolCalls {
       return;
     }
     const { problem, tool } = await this.#listed(call.tool);
+    const unusable = server.tools.callProblem(call.tool);
     if (tool === undefined) this.#unlisted(open, call.tool, problem);
+    else if (unusable !== undefined) this.#answerText(open, unusableText(call.tool, unusable));
     else if (!(await this.#isRead(call))) await this.#write(open, call, tool);
     else if (!open.signal.aborted) await this.#line.pass(open);
   }

@@ -158,6 +158,14 @@ export class ServerFacts {
     }
   }
 
+  /** Tools that no client is shown: without a word they would only be missing. */
+  tellUnusable(): void {
+    for (const name of this.#tools.all?.keys() ?? []) {
+      const problem = this.#tools.callProblem(name);
+      if (problem !== undefined) this.#tellOnce(`${name} is not shown and cannot be called: ${problem}.`);
+    }
+  }
+
   /** A server lists its tools again and again. */
   #tellOnce(message: string): void {
     if (this.#told.has(message)) return;

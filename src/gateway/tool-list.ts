@@ -21,18 +21,24 @@ export type ListPage = (
   cursor: string | undefined,
 ) => Promise<{ readonly result: string } | { readonly problem: string }>;
 
+/** Why a tool that is listed cannot be called now; `undefined` where it can. */
+export type CallProblem = (tool: string) => string | undefined;
+
 const PAGES_MAX = 64;
 
 export class ToolList {
   readonly #listPage: ListPage;
+  /** Such a tool is shown to no client. */
+  readonly callProblem: CallProblem;
   #tools: ReadonlyMap<string, ListedTool> | undefined;
   /** Counts what was heard of changes, and up to which of them the list is known. */
   #changes = 1;
   #known = 0;
   #refreshing: Promise<string | undefined> | undefined;
 
-  constructor(listPage: ListPage) {
+  constructor(listPage: ListPage, callProblem: CallProblem = () => undefined) {
     this.#listPage = listPage;
+    this.callProblem = callProblem;
   }
 
   /** True once the server has listed its tools; the last list stays known while the server is away. */
@@ -95,8 +101,8 @@ export class ToolList {
   }
 
   /**
-   * A page of the list as the client is shown it. Every byte of the server's that need not change stays; the
-   * helper tool comes last, on the last page.
+   * A page of the list as the client is shown it. Every byte of the server's that need not change stays; what cannot
+   * be called is left out; the helper tool comes last, on the last page.
    */
   shown(result: string, stampOf: (tool: string) => string | undefined): string {
     const range = scanMembers(result)?.values.get('tools');
@@ -106,9 +112,11 @@ export class ToolList {
     if (tools === undefined) return result;
     const isLast = nextCursorOf(parsed) === undefined;
     const texts = elementTexts(result.slice(range.start, range.end));
-    const shown = tools.map((tool, index) => {
-      const stamp = stampOf(nameOf(tool) ?? '');
-      return stamp === undefined ? (texts[index] ?? '') : JSON.stringify(withoutArgument(tool, stamp));
+    const shown = tools.flatMap((tool, index) => {
+      const name = nameOf(tool) ?? '';
+      if (this.callProblem(name) !== undefined) return [];
+      const stamp = stampOf(name);
+      return [stamp === undefined ? (texts[index] ?? '') : JSON.stringify(withoutArgument(tool, stamp))];
     });
     if (isLast) shown.push(helperToolText(this.helperName));
     return `${result.slice(0, range.start)}[${shown.join(',')}]${result.slice(range.end)}`;

@@ -16,7 +16,7 @@ import type {
   SendRequest,
 } from '../destination/port.ts';
 import type { ServerFacts, ServerIdentity } from './tool-facts.ts';
-import { ToolList } from './tool-list.ts';
+import { type ListPage, ToolList } from './tool-list.ts';
 
 /** A client greets within moments of starting us; a server that had to greet us first would be started twice. */
 const GREETING_MS = 2_000;
@@ -63,13 +63,14 @@ export class GuardedServer implements Destination {
     this.name = own.name;
     this.#own = own;
     this.#listen(own);
-    this.tools = new ToolList(async (cursor) => {
+    const listPage: ListPage = async (cursor) => {
       const params = cursor === undefined ? '{}' : JSON.stringify({ cursor });
       const report = await this.#usable().request('tools/list', params, LIST_TIMEOUT_MS);
       if (!report.answered) return { problem: report.detail };
       if (report.reply.kind === 'result') return { result: report.reply.body };
       return { problem: `tools/list was answered with ${report.reply.body.slice(0, 200)}` };
-    });
+    };
+    this.tools = new ToolList(listPage, (tool) => this.#callProblem(tool));
     this.#greeting = isGreetedByClient ? this.#whenGreeted() : Promise.resolve();
   }
 
@@ -137,6 +138,7 @@ export class GuardedServer implements Destination {
     const identity = serverIdentity(this.#usable().handshake?.result);
     if (identity !== undefined) this.#facts?.identify(identity);
     const problem = await this.tools.ensure();
+    this.#facts?.tellUnusable();
     const { all } = this.tools;
     if (problem === undefined && this.#announced !== all && (await this.onListed())) this.#announced = all;
     return problem === undefined ? { connected: true } : { connected: false, detail: problem };
@@ -230,6 +232,12 @@ export class GuardedServer implements Destination {
     if (this.#own.isConnected()) return this.#own;
     for (const { upstream } of this.#attached.values()) if (upstream.isConnected()) return upstream;
     return this.#own;
+  }
+
+  /** Whichever connection a call would take: clients of different generations may have called for different ones. */
+  #callProblem(tool: string): string | undefined {
+    const all = [this.#own, ...[...this.#attached.values()].map(({ upstream }) => upstream)];
+    return all.map((upstream) => upstream.callProblem?.(tool)).find((problem) => problem !== undefined);
   }
 
   #listen(upstream: McpUpstream): void {

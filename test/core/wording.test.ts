@@ -7,6 +7,7 @@ import {
   misconfiguredText,
   storeDownText,
   unrepresentableText,
+  unusableText,
 } from '../../src/core/answer-wording.ts';
 import { EFFECTS, STAGES, type Stage } from '../../src/core/lifecycle.ts';
 import { evolve, type Operation, type Why } from '../../src/core/operation.ts';
@@ -689,12 +690,16 @@ describe('for the model', () => {
     );
   });
 
-  test('what cannot be represented, and what is configured wrongly', () => {
+  test('what cannot be represented, what is configured wrongly, and what cannot be called', () => {
+    expect(unusableText('move', 'its schema is odd')).toBe(
+      'NOT SENT — the tool "move" cannot be called: its schema is odd. Nothing was recorded. It is its server\'s to correct. Tell the user.',
+    );
+
     expect(unrepresentableText('The number 1e999 is not finite.')).toBe(
       'NOT SENT — the arguments cannot be represented exactly: The number 1e999 is not finite. Correct and call again.',
     );
     const long = Array.from({ length: 200 }, () => 'word').join(' ');
-    for (const text of [unrepresentableText(long), misconfiguredText(long, long)]) {
+    for (const text of [unrepresentableText(long), misconfiguredText(long, long), unusableText(long, long)]) {
       expect(words(text).length).toBeLessThanOrEqual(90);
       expect(text).toMatch(/^NOT SENT — /);
     }

@@ -206,7 +206,53 @@ describe('what is reported for each fault', () => {
   });
 });
 
+describe('a stream that ended before the reply is come back for', () => {
+  test.each([
+    ['not before the server’s time', 250, 250],
+    ['after a second where the server names no time', undefined, 1_000],
+  ])('%s', async (_name, retry, atLeastMs) => {
+    const { log, send } = await connected();
+    const report = await send({ fault: 'stream_ends_with_id', mark: 'm', retry });
+    expect(report).toMatchObject({ left: 'maybe', ended: 'reply' });
+    const at = (fits: (entry: LogEntry) => boolean): number => Number(log().find(fits)?.['at']);
+    const ended = at(({ event }) => event === 'stream_ended');
+    const back = at(({ event, last }) => event === 'get' && last === 'r-1');
+    // Timers count whole milliseconds.
+    expect(back - ended).toBeGreaterThanOrEqual(atLeastMs - 2);
+  });
+});
+
+describe('a tool whose schema asks for headers as it may not', () => {
+  test('is not called over HTTP, the others are, and it is once its server has corrected it', async () => {
+    const { log, send, upstream } = await connected(['--modern', '--odd']);
+    await upstream.request('tools/list', '{}', PLENTY_MS);
+    expect(upstream.callProblem('odd')).toMatch(/x-mcp-header/);
+    const refused = { left: 'no', proof: 'refused_by_sender', detail: upstream.callProblem('odd') };
+    expect(await send({ a: 1 }, { tool: 'odd' })).toEqual(refused);
+    const asked = await upstream.ask({ tool: 'odd', payload: '{}', timeoutMs: PLENTY_MS });
+    expect(asked).toEqual({ answered: false, detail: upstream.callProblem('odd') });
+    expect(log().filter(({ event }) => event === 'odd')).toEqual([]);
+    expect(await send({ fault: 'answer' })).toMatchObject({ ended: 'reply' });
+    await upstream.ask({ tool: 'mend', payload: '{}', timeoutMs: PLENTY_MS });
+    await upstream.request('tools/list', '{}', PLENTY_MS);
+    expect(upstream.callProblem('odd')).toBeUndefined();
+    expect(await send({ a: 1 }, { tool: 'odd' })).toMatchObject({ ended: 'reply' });
+  });
+
+  test('is called in a session, which knows no such headers', async () => {
+    const { send, upstream } = await connected(['--odd']);
+    await upstream.request('tools/list', '{}', PLENTY_MS);
+    expect(upstream.callProblem('odd')).toBeUndefined();
+    expect(await send({ a: 1 }, { tool: 'odd' })).toMatchObject({ ended: 'reply' });
+  });
+});
+
 describe('which generation is spoken', () => {
+  const askedOf = (log: () => LogEntry[]) =>
+    log().flatMap(({ event, method }) =>
+      event === 'message' && method !== 'notifications/initialized' ? [method] : [],
+    );
+
   test.each([
     ['a server of 2025-11-25', [], 'legacy', ['initialize']],
     ['a server of 2025-11-25', [], 'modern', ['server/discover', 'initialize']],
@@ -216,9 +262,28 @@ describe('which generation is spoken', () => {
     ['a server of both', ['--dual'], 'modern', ['server/discover']],
   ] as const)('%s (%j), %s preferred: %j', async (_name, flags, prefers, expected) => {
     const { log, upstream } = await connected(flags, { prefers });
-    const asked = log().flatMap(({ event, method }) => (event === 'message' ? [method] : []));
-    expect(asked.filter((method) => method !== 'notifications/initialized')).toEqual(expected);
+    expect(askedOf(log)).toEqual(expected);
     expect(upstream.handshake?.method).toBe(expected.at(-1));
+  });
+
+  test.each([
+    ['once, and names ours', ['--refuse-version', '1'], true, ['server/discover', 'server/discover']],
+    [
+      'again and again',
+      ['--refuse-version', '9'],
+      false,
+      ['server/discover', 'server/discover', 'initialize'],
+    ],
+    [
+      'once, and names none of ours',
+      ['--refuse-version', '1', '--serves', '2099-01-01'],
+      false,
+      ['server/discover', 'initialize'],
+    ],
+  ] as const)('a server that refuses the version %s', async (_name, flags, isReached, expected) => {
+    const { log, upstream } = await setup(['--modern', ...flags], { prefers: 'modern' });
+    expect((await upstream.connect()).connected).toBe(isReached);
+    expect(askedOf(log)).toEqual(expected);
   });
 
   test('each request of 2026-07-28 says what a session said once, and mirrors what the tool asks for', async () => {

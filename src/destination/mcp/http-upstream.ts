@@ -26,7 +26,14 @@ import {
   paramHeadersOf,
 } from './mcp-headers.ts';
 import { type CallEnd, OwnCalls } from './own-calls.ts';
-import { handshakeOrder, isAgreement, metaAfter, ownParams, paramsAfter } from './own-handshake.ts';
+import {
+  handshakeOrder,
+  isAgreement,
+  isRefusedForVersion,
+  metaAfter,
+  ownParams,
+  paramsAfter,
+} from './own-handshake.ts';
 import { callParams, cancelParams, clientlessAnswer, requestText } from './own-lines.ts';
 import { requestKey } from './request-key.ts';
 import type { ForwardReport, McpUpstream, OwnHandshake, RequestOptions, UpstreamEnd } from './upstream.ts';
@@ -42,8 +49,11 @@ export interface HttpUpstreamOptions extends OwnHandshake {
   readonly replyMaxBytes?: number;
   readonly messageMaxBytes?: number;
   /** Which arguments go into headers, by tool; connections to one server tell each other what a list has said. */
-  readonly paramHeaders?: Map<string, readonly ParamHeader[]>;
+  readonly paramHeaders?: ParamHeaders;
 }
+
+/** By tool; `unusable`: its schema asks for headers that cannot be. */
+export type ParamHeaders = Map<string, readonly ParamHeader[] | 'unusable'>;
 
 export function openHttpUpstream(options: HttpUpstreamOptions): HttpUpstream {
   return new HttpUpstream(options);
@@ -55,8 +65,12 @@ const GOODBYE_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Well below what servers use, so that no request is handed to a connection that is about to be closed. */
 const KEEP_ALIVE_MS = 1_500;
+/** Where the server has not said how long it wants to be left alone. */
 const RETRY_DEFAULT_MS = 1_000;
-const RETRY_MAX_MS = 30_000;
+
+/** Such a tool is none for a client over HTTP (specification 2026-07-28, streamable-http "Custom Headers"). */
+const UNUSABLE =
+  'its schema asks for arguments in HTTP headers (x-mcp-header) in a way that the protocol forbids';
 
 /** How a message is sent: its headers differ by generation. */
 interface Outgoing {
@@ -109,13 +123,13 @@ export class HttpUpstream implements McpUpstream {
   #isClosed = false;
   #isRetired = false;
   #listener: Exchange | undefined;
-  readonly #paramHeaders: Map<string, readonly ParamHeader[]>;
+  readonly #paramHeaders: ParamHeaders;
 
   constructor(options: HttpUpstreamOptions) {
     this.name = options.name;
     this.#options = options;
     this.#url = new URL(options.url);
-    this.#paramHeaders = options.paramHeaders ?? new Map<string, readonly ParamHeader[]>();
+    this.#paramHeaders = options.paramHeaders ?? (new Map() as ParamHeaders);
     this.#replyMaxBytes = options.replyMaxBytes ?? REPLY_MAX_BYTES;
     this.#calls = new OwnCalls((late) =>
       this.onLateReply?.({ ...late, reply: capReply(late.reply, this.#replyMaxBytes) }),
@@ -138,6 +152,10 @@ export class HttpUpstream implements McpUpstream {
       this.#connecting = undefined;
     });
     return this.#connecting;
+  }
+
+  callProblem(tool: string): string | undefined {
+    return this.#isModern && this.#paramHeaders.get(tool) === 'unusable' ? UNUSABLE : undefined;
   }
 
   // ——— the client's traffic
@@ -213,6 +231,8 @@ export class HttpUpstream implements McpUpstream {
   async send(request: SendRequest): Promise<SendReport> {
     if (!this.isConnected()) return { left: 'no', proof: 'not_connected', detail: this.#lastEnd };
     if (request.signal?.aborted) return refused('the wait was aborted before anything was sent');
+    const problem = this.callProblem(request.tool);
+    if (problem !== undefined) return refused(problem);
     await this.#gate;
     const id = this.#nextId();
     const meta = metaAfter(this.#handshake, request.meta);
@@ -242,6 +262,8 @@ export class HttpUpstream implements McpUpstream {
   }
 
   ask(request: AskRequest): Promise<AskReport> {
+    const problem = this.callProblem(request.tool);
+    if (problem !== undefined) return Promise.resolve({ answered: false, detail: problem });
     return this.request(
       'tools/call',
       callParams(request.tool, request.payload, undefined),
@@ -375,7 +397,7 @@ export class HttpUpstream implements McpUpstream {
     this.#sessionId = undefined;
     this.#version = undefined;
     this.#isUnreachable = false;
-    const report = await this.#request(method, params, timeoutMs);
+    const report = await this.#greet(method, params, timeoutMs);
     const isAgreed =
       report.answered && report.reply.kind !== 'protocol_error' && isAgreement(method, report.reply.body);
     if (!isAgreed) {
@@ -395,6 +417,14 @@ export class HttpUpstream implements McpUpstream {
     }
     this.#phase = 'connected';
     return undefined;
+  }
+
+  async #greet(method: Handshake['method'], params: string, timeoutMs: number): Promise<AskReport> {
+    const sinceMs = performance.now();
+    const report = await this.#request(method, params, timeoutMs);
+    const isRefused = method === 'server/discover' && report.answered && isRefusedForVersion(report.reply);
+    if (!isRefused) return report;
+    return this.#request(method, params, timeoutMs - (performance.now() - sinceMs));
   }
 
   #agreed(handshake: Handshake): void {
@@ -437,7 +467,11 @@ export class HttpUpstream implements McpUpstream {
     readonly isDone?: () => boolean;
   }): Promise<string> {
     let detail = 'the stream of the reply ended before the reply came';
+    // What is followed has ended once already; the server says when it may be come back for (SEP-1699).
+    let isAgain = !stream.isStanding;
     for (let quickEnds = 0; quickEnds < 5; ) {
+      if (isAgain) await pause(stream.retryMs ?? RETRY_DEFAULT_MS);
+      isAgain = true;
       if (this.#isClosed || stream.isDone?.() === true) return detail;
       let hasCome = false;
       const exchange = this.#start({
@@ -465,7 +499,6 @@ export class HttpUpstream implements McpUpstream {
       if (end.ended === 'cut' && end.status === undefined) return end.detail;
       detail = end.ended === 'cut' ? end.detail : detail;
       quickEnds = hasCome ? 0 : quickEnds + 1;
-      await pause(Math.min(stream.retryMs ?? RETRY_DEFAULT_MS, RETRY_MAX_MS));
     }
     return detail;
   }
@@ -556,7 +589,7 @@ export class HttpUpstream implements McpUpstream {
 
   #mirrored(tool: string, params: string): Record<string, string> {
     const headers = this.#paramHeaders.get(tool);
-    if (headers === undefined || headers.length === 0) return {};
+    if (headers === undefined || headers === 'unusable' || headers.length === 0) return {};
     const args = JSON.parse(memberText(params, 'arguments') ?? '{}') as JsonValue;
     return Object.fromEntries(
       headers.flatMap(({ header, path }) => {
@@ -566,14 +599,15 @@ export class HttpUpstream implements McpUpstream {
     );
   }
 
-  /** Which arguments go into headers is said in the list. */
+  /** Which arguments go into headers is said in the list, which is the same in both generations. */
   #noteTools(result: string): void {
-    if (!this.#isModern || !result.includes('x-mcp-header')) return;
+    // A tool that is listed without them now may have had some.
+    if (!result.includes('x-mcp-header') && this.#paramHeaders.size === 0) return;
     const { tools } = JSON.parse(result) as { readonly tools?: readonly JsonObject[] };
     for (const tool of tools ?? []) {
       const { name, inputSchema } = tool;
       if (typeof name !== 'string') continue;
-      this.#paramHeaders.set(name, paramHeadersOf(inputSchema as JsonObject) ?? []);
+      this.#paramHeaders.set(name, paramHeadersOf(inputSchema as JsonObject) ?? 'unusable');
     }
   }
 

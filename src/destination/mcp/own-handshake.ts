@@ -2,9 +2,10 @@
 
 import type { JsonValue } from '../../core/canonical.ts';
 import { memberText, scanMembers } from '../../core/json-frame.ts';
+import type { Reply } from '../port.ts';
 import { withMember, withMembers } from './json-edit.ts';
 import type { Handshake } from './link.ts';
-import { META, MODERN_VERSION } from './mcp-headers.ts';
+import { CODE_UNSUPPORTED_VERSION, META, MODERN_VERSION } from './mcp-headers.ts';
 import type { OwnHandshake } from './upstream.ts';
 
 export const LEGACY_VERSION = '2025-11-25';
@@ -33,6 +34,17 @@ export function isAgreement(method: Handshake['method'], result: string): boolea
   if (method === 'initialize') return memberText(result, 'protocolVersion') !== undefined;
   const versions: unknown = JSON.parse(memberText(result, 'supportedVersions') ?? 'null');
   return Array.isArray(versions) && versions.includes(MODERN_VERSION);
+}
+
+/**
+ * Whether a server of 2026-07-28 has refused the version that a request was of, and names ours among those that it
+ * serves: it is asked once more in that version, and is no server of the earlier generation (specification 2026-07-28,
+ * basic/lifecycle "Version negotiation").
+ */
+export function isRefusedForVersion({ kind, code, body }: Reply): boolean {
+  if (kind !== 'protocol_error' || code !== CODE_UNSUPPORTED_VERSION) return false;
+  const supported: unknown = JSON.parse(memberText(body, 'data', 'supported') ?? 'null');
+  return Array.isArray(supported) && supported.includes(MODERN_VERSION);
 }
 
 /**

@@ -85,6 +85,10 @@ export class SessionView implements McpUpstream {
     return this.#upstream.connect();
   }
 
+  callProblem(tool: string): string | undefined {
+    return this.#upstream.callProblem?.(tool);
+  }
+
   drained(): Promise<void> {
     return this.#upstream.drained();
   }

@@ -58,6 +58,8 @@ export interface McpUpstream extends Destination {
   drained(): Promise<void>;
   /** One read-only request of our own, `tools/list` for one. A time-out cancels it at the server. */
   request(method: string, params: string, timeoutMs: number, options?: RequestOptions): Promise<AskReport>;
+  /** Why a tool that the server lists cannot be called on this transport; `undefined` where it can. */
+  callProblem?(tool: string): string | undefined;
   /** No new calls; closes once none of ours waits on it: a client that leaves ends the wait, not the work (D10). */
   retire(): Promise<void>;
 }

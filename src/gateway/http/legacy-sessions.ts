@@ -14,6 +14,8 @@ import { refused } from './request-guard.ts';
 export interface SessionsParts extends Omit<CallParts, 'requester'> {
   /** A connection to the server for one client, not opened yet. */
   readonly openUpstream: () => McpUpstream;
+  /** How many sessions are open at most. Default 256. */
+  readonly sessionsMax?: number;
 }
 
 const SESSIONS_MAX = 256;
@@ -22,12 +24,14 @@ const SWEEP_MS = 60_000;
 
 export class LegacySessions {
   readonly #parts: SessionsParts;
+  readonly #sessionsMax: number;
   readonly #sessions = new Map<string, LegacySession>();
   readonly #ending = new Set<Promise<void>>();
   readonly #sweep: NodeJS.Timeout;
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
+    this.#sessionsMax = parts.sessionsMax ?? SESSIONS_MAX;
     this.#sweep = setInterval(() => this.#endIdle(), SWEEP_MS);
     this.#sweep.unref();
   }
@@ -45,8 +49,8 @@ export class LegacySessions {
     }
     if (frame.head?.method !== 'initialize' || frame.head.id === undefined) {
       sendRefusal(response, refused(400, 'The message belongs to no session: begin one with initialize.'));
-    } else if (this.#sessions.size >= SESSIONS_MAX) {
-      sendRefusal(response, refused(503, `${SESSIONS_MAX} sessions are open, and no more are begun.`));
+    } else if (this.#sessions.size >= this.#sessionsMax) {
+      sendRefusal(response, refused(503, `${this.#sessionsMax} sessions are open, and no more are begun.`));
     } else await this.#begin(requester).post(request, response, frame);
   }
 

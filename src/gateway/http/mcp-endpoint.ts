@@ -13,6 +13,9 @@ export interface EndpointParts extends SessionsParts, ModernParts {
   readonly bodyMaxBytes?: number;
 }
 
+/** What one server's clients may take up together. */
+export type EndpointLimits = Pick<EndpointParts, 'sessionsMax' | 'connectionsMax'>;
+
 const BODY_MAX_BYTES = 16 * 1024 * 1024;
 
 export class McpEndpoint {

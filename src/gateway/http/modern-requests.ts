@@ -21,6 +21,8 @@ import { accepts } from './request-guard.ts';
 export interface ModernParts extends Omit<CallParts, 'requester'> {
   /** A connection for clients with these capabilities (raw JSON text), not opened yet. */
   readonly openShared: (capabilities: string) => McpUpstream;
+  /** How many connections are held at most while one of them is idle. Default 256. */
+  readonly connectionsMax?: number;
 }
 
 const CONNECTIONS_MAX = 256;
@@ -251,7 +253,8 @@ export class ModernRequests {
     const key = JSON.stringify([requester, canonicalOf(capabilities)]);
     const known = this.#connections.get(key);
     if (known !== undefined) return known;
-    if (this.#connections.size >= CONNECTIONS_MAX) this.#closeOldest();
+    const connectionsMax = this.#parts.connectionsMax ?? CONNECTIONS_MAX;
+    if (this.#connections.size >= connectionsMax) this.#closeOldest();
     const { server, report, openShared } = this.#parts;
     const connection = new SharedConnection(openShared(capabilities), server, report);
     this.#connections.set(key, connection);

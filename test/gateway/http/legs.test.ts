@@ -48,7 +48,7 @@ async function call(serving: Serving, tool: string, args: object, more: object =
 }
 
 /** The answers to whatever was asked. */
-const answered = ({ result }: Answer, answer: object = ACCEPTED): object => ({
+const answered = ({ result }: Answer, answer: object = ACCEPTED) => ({
   requestState: result?.requestState,
   inputResponses: Object.fromEntries(Object.keys(result?.inputRequests ?? {}).map((key) => [key, answer])),
 });
@@ -97,8 +97,9 @@ describe.each([
   test('a state counts once, for its own request, and not when it was changed', async () => {
     const { serving, log } = await setup();
     const asked = await call(serving, 'make_asked', { title: 'x' });
-    const given = answered(asked) as { requestState: string };
-    const forged = `${given.requestState.slice(0, -2)}${given.requestState.endsWith('AA') ? 'BB' : 'AA'}`;
+    const given = answered(asked);
+    const state = given.requestState ?? '';
+    const forged = `${state.slice(0, -2)}${state.endsWith('AA') ? 'BB' : 'AA'}`;
     for (const [args, more] of [
       [{ title: 'y' }, given],
       [{ title: 'x' }, { ...given, requestState: forged }],
@@ -127,6 +128,24 @@ describe.each([
     const late = await call(serving, 'make_asked', { title: 'x' }, answered(asked));
     expect(late.result?.content?.[0]?.text).toMatch(/op_/);
     expect(log('made')).toHaveLength(1);
+  });
+
+  test('an equal call that brings the answer to the open question needs no state', async () => {
+    const { serving, log } = await setup();
+    const asked = await call(serving, 'make_asked', { title: 'x' });
+    const { inputResponses } = answered(asked);
+    const other = await call(serving, 'make_asked', { title: 'x' }, { inputResponses: { other: ACCEPTED } });
+    expect(other.result?.inputRequests).toEqual(asked.result?.inputRequests);
+    const more = { inputResponses: { ...inputResponses, other: ACCEPTED } };
+    const done = await call(serving, 'make_asked', { title: 'x' }, more);
+    expect(done.result?.content?.[0]?.text).toBe('made x for Ada');
+    // The question has been answered: a state that was given for it counts no more.
+    const late = await call(serving, 'make_asked', { title: 'x' }, answered(asked));
+    expect(late.result?.content?.[0]?.text).toMatch(/op_/);
+    expect(log('made')).toHaveLength(1);
+    const [operation, ...others] = await operationsIn(serving.data);
+    expect(operation).toMatchObject({ stage: 'closed', effect: 'accepted', attempts: [{ legs: 2 }] });
+    expect(others).toEqual([]);
   });
 
   test('of two clients with one state one is heard', async () => {
@@ -194,4 +213,19 @@ describe.each([
     expect(told.result?.content?.[0]?.text).toMatch(/^(OUTCOME UNKNOWN|SENT, NO ANSWER YET) — .*op_/);
     expect(log('made')).toHaveLength(0);
   });
+});
+
+test('a call that brings the answer before it is asked is one attempt of two legs', async () => {
+  const logPath = join(cleanUps.folder(), 'log');
+  const command = [process.execPath, MODERN_SERVER, logPath, 'stdio'];
+  const serving = await startServing(cleanUps, { offer: { command, config: CONFIG } });
+  const done = await call(serving, 'make_asked', { title: 'x' }, { inputResponses: { name: ACCEPTED } });
+  expect(done.result?.content?.[0]?.text).toBe('made x for Ada');
+  const events = readFileSync(logPath, 'utf8').match(/"event":"\w+"/g);
+  expect(events).toEqual(['started', 'asked', 'asked', 'made'].map((event) => `"event":"${event}"`));
+  const [operation] = await operationsIn(serving.data);
+  expect(operation).toMatchObject({ stage: 'closed', effect: 'accepted', attempts: [{ legs: 2 }] });
+  // What cannot be an answer is not made one: it is for the server to judge, and nothing is asked twice by itself.
+  const asked = await call(serving, 'make_asked', { title: 'y' }, { inputResponses: null });
+  expect(asked.result?.resultType).toBe('input_required');
 });
