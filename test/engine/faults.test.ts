@@ -57,8 +57,9 @@ async function faulty(faults: Faults, parts: Partial<LedgerParts> = {}): Promise
         usable(async () => {
           if (!faults.hits(changes)) return inner.commit(changes);
           faults.hits = NEVER;
-          isPoisoned = true;
           if (faults.isStored) await inner.commit(changes);
+          // Only now, as with the embedded store: a reading that comes meanwhile is not one of a broken handle.
+          isPoisoned = true;
           throw storeFault('unknown');
         }),
     };
