@@ -24,6 +24,8 @@ const GATEWAY = [
   process.execPath,
   fileURLToPath(new URL('../dist/cli/counterfoil.js', import.meta.url)),
   'mcp',
+  '--no-resident',
+  '--no-resident',
 ];
 
 export async function measureStdio({ directory, quick, say }) {

@@ -114,6 +114,8 @@ class World {
       args: [
         COUNTERFOIL,
         'mcp',
+        // The process that is killed here must be the one that sends.
+        '--no-resident',
         '--config',
         this.config,
         '--data',

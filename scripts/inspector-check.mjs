@@ -42,6 +42,7 @@ function check(launcher) {
     process.execPath,
     join(ROOT, 'dist/cli/counterfoil.js'),
     'mcp',
+    '--no-resident',
     '--data',
     join(folder, 'data'),
     '--',

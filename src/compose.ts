@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { access, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { mayPrincipalWrite } from './access/tokens.ts';
 import type { Reached } from './core/stopping-points.ts';
 import { type HttpUpstreamOptions, openHttpUpstream } from './destination/mcp/http-upstream.ts';
 import { type KnownGeneration, SessionView } from './destination/mcp/session-view.ts';
@@ -15,18 +16,22 @@ import type { EngineContext, FactsSource, LedgerSettings } from './engine/contex
 import { type Environment, systemEnvironment } from './engine/environment.ts';
 import { Ledger, type OwnerRule } from './engine/ledger.ts';
 import { DEFAULT_SETTINGS } from './engine/settings.ts';
-import { Waiters } from './engine/waiters.ts';
-import { type Authenticate, HttpDoor } from './gateway/http/http-door.ts';
+import { type AnswersOut, noAnswersOut, Waiters } from './engine/waiters.ts';
+import { authenticateBearer } from './gateway/http/bearer.ts';
+import { type Authenticate, type DoorEndpoint, HttpDoor } from './gateway/http/http-door.ts';
 import { type EndpointLimits, McpEndpoint } from './gateway/http/mcp-endpoint.ts';
 import { inspectServer, type ServerInspection } from './gateway/inspect-server.ts';
 import { SchemaChecks } from './gateway/schema-checks.ts';
 import { StdioGateway } from './gateway/stdio-gateway.ts';
 import { type GatewayRules, ServerFacts } from './gateway/tool-facts.ts';
 import { GuardedServer } from './gateway/upstream.ts';
+import { BorrowedStore } from './store/borrowed-store.ts';
 import { type Durability, type Store, StoreFault } from './store/port.ts';
 import { ReopeningStore } from './store/reopening-store.ts';
 import { type FileIdentity, fileIdentity, movedStore } from './store/sqlite/place.ts';
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts';
+
+export { type ProcessLock, takeProcessLock } from './store/sqlite/process-lock.ts';
 
 export interface LedgerParts {
   /** The data directory, or `:memory:` for a ledger that ends with its process (tests). */
@@ -43,6 +48,8 @@ export interface LedgerParts {
   readonly report?: (message: string) => void;
   /** A store that is already open, in place of the embedded one in `data`. */
   readonly store?: Store;
+  /** The ledger of a process that has several of these, in place of one that is opened here; it stays open. */
+  readonly shared?: SharedLedger;
   /** Go on although the store cannot be opened now: writes are answered "not recorded, not sent". */
   readonly toleratesClosedStore?: boolean;
 }
@@ -58,9 +65,7 @@ const LOCAL_TENANT = 'local';
  */
 export async function composeLedger(parts: LedgerParts): Promise<Ledger> {
   const environment = parts.environment ?? systemEnvironment();
-  const key = new IntentKey(parts.data);
-  const store = parts.store ?? (await embeddedStore(parts, key));
-  if (parts.store !== undefined) await key.load();
+  const { store, key, waiters, answersOut } = await openedLedger(parts);
   const context: EngineContext = {
     store,
     tenant: parts.tenant ?? LOCAL_TENANT,
@@ -75,13 +80,42 @@ export async function composeLedger(parts: LedgerParts): Promise<Ledger> {
     settings: { ...DEFAULT_SETTINGS, ...parts.settings },
     reached: parts.reached ?? (() => {}),
     worker: Ledger.newWorker({ environment }),
-    waiters: new Waiters(),
+    waiters,
+    answersOut,
     report: parts.report ?? (() => {}),
   };
   const ledger = new Ledger(context);
   // A process without destinations decides and reads; there is no work that it could go on with.
   if (context.destinations.size > 0) await ledger.start();
   return ledger;
+}
+
+/** One open store with its key, and what those who work on it in this process know together. */
+export interface SharedLedger {
+  readonly store: Store;
+  readonly key: IntentKey;
+  readonly waiters: Waiters;
+  readonly answersOut: AnswersOut;
+}
+
+async function openedLedger(parts: LedgerParts): Promise<SharedLedger> {
+  if (parts.shared !== undefined) return { ...parts.shared, store: new BorrowedStore(parts.shared.store) };
+  const key = new IntentKey(parts.data);
+  const store = parts.store ?? (await embeddedStore(parts, key));
+  if (parts.store !== undefined) await key.load();
+  return { store, key, waiters: new Waiters(), answersOut: noAnswersOut() };
+}
+
+/**
+ * Opens the ledger in a data directory for a process that stands in front of several servers. Where it cannot be
+ * opened now it is opened later, by the first who needs it.
+ */
+export async function openSharedLedger(
+  parts: Pick<LedgerParts, 'data' | 'report'>,
+): Promise<SharedLedger & { close(): Promise<void> }> {
+  const key = new IntentKey(parts.data);
+  const store = await embeddedStore({ ...parts, toleratesClosedStore: true }, key);
+  return { store, key, waiters: new Waiters(), answersOut: noAnswersOut(), close: () => store.close() };
 }
 
 /** A reading opens the embedded store, and that reads the key first. */
@@ -116,7 +150,7 @@ async function embeddedStore(parts: LedgerParts, key: IntentKey): Promise<Store>
  * The key of intent hashes: beside the store, not in it. The first process makes it; a link, which fails when
  * the name exists, decides between two that start at once.
  */
-class IntentKey {
+export class IntentKey {
   readonly #data: string;
   #bytes: Uint8Array | undefined;
 
@@ -325,7 +359,7 @@ function guardServer(
 
 /** A ledger that sends to guarded servers, and judges by what is known of their tools. */
 async function composeGuardingLedger(
-  parts: Pick<LedgerParts, 'data' | 'settings' | 'reached' | 'report' | 'environment'>,
+  parts: Pick<LedgerParts, 'data' | 'settings' | 'reached' | 'report' | 'environment' | 'shared'>,
   guarded: readonly Guarded[],
 ): Promise<Ledger> {
   const byName = new Map(guarded.map(({ server, facts }) => [server.name, facts]));
@@ -350,6 +384,70 @@ async function composeGuardingLedger(
   return ledger;
 }
 
+// ── One server behind the resident process, for several clients over stdio ─────────────────────────────────────
+
+export type GatewayHostParts = Reach &
+  Omit<GatewayParts, 'input' | 'output' | 'run' | 'requester'> & { readonly shared: SharedLedger };
+
+export interface HostedClient {
+  readonly requester: string;
+  readonly run: string | undefined;
+  readonly input: Readable;
+  readonly output: Writable;
+  /** Where the standard error of its server process goes. */
+  readonly stderr: (chunk: Buffer) => void;
+}
+
+export interface GatewayHost {
+  readonly isRecording: boolean;
+  /** Serves one client until it has closed its end and what it had called is answered. */
+  serve(client: HostedClient): Promise<void>;
+  /** Whether work of this server is open: on its way, ready, or waiting for a person. */
+  isOpen(): Promise<boolean>;
+  /** Nothing leaves any more; what is out is waited for and recorded. */
+  close(): Promise<void>;
+  /** The same without the wait: what is out is recorded as unknown. */
+  abort(): Promise<void>;
+}
+
+export async function composeGatewayHost(parts: GatewayHostParts): Promise<GatewayHost> {
+  const { destination, report, reached, where } = parts;
+  const reach = reachOf(parts);
+  // For work that has waited until its client was gone: a connection of the host's own, opened when it is needed.
+  const own = openUpstreamOf(destination, reach, parts.version);
+  const known: KnownGeneration = {};
+  const guarded = guardServer(parts, new GuardedServer({ own, isGreetedByClient: true }));
+  const ledger = await composeGuardingLedger(parts, [guarded]);
+  const schemas = new SchemaChecks(report);
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => (closing ??= ledger.close());
+  return {
+    isRecording: await canRead(ledger),
+    async serve({ requester, run, input, output, stderr }) {
+      const opened = openUpstreamOf(
+        destination,
+        'url' in reach ? reach : { ...reach, stderr },
+        parts.version,
+      );
+      const upstream = new SessionView({ upstream: opened, known });
+      const common = { ...guarded, ledger, upstream, where, report, reached, schemas };
+      await new StdioGateway({ ...common, requester, run, input, output }).serve();
+    },
+    async isOpen() {
+      const open = await ledger.readings.open({ queues: [destination], stages: OPEN_STAGES, limit: 1 });
+      return open.length > 0;
+    },
+    close,
+    async abort() {
+      await guarded.server.close();
+      await close();
+    },
+  };
+}
+
+/** A gateway can go on with it by itself, or could as soon as a person has decided. */
+const OPEN_STAGES = ['awaiting_approval', 'ready', 'sending', 'checking'] as const;
+
 // ── The gateway in front of several servers over HTTP ───────────────────────────────────────────────────────
 
 /** How a server is reached: a program that is started, or an address. */
@@ -369,10 +467,15 @@ export interface ServedServerParts {
 export interface HttpGatewayParts {
   readonly data: string;
   readonly servers: readonly ServedServerParts[];
+  /** Named, and not to be served: whoever asks for one is told why. */
+  readonly unservable?: readonly { readonly name: string; readonly problem: string }[];
   readonly host: string;
   readonly port: number;
   readonly hostNames: readonly string[];
-  readonly authenticate: Authenticate;
+  /** Who asks without a token, while none was ever made; nobody where absent. */
+  readonly localPrincipal?: string | undefined;
+  /** Says who asks, in place of the ledger's tokens. */
+  readonly authenticate?: Authenticate;
   readonly settings: Partial<LedgerSettings>;
   readonly where: string;
   readonly report: (message: string) => void;
@@ -409,18 +512,27 @@ export async function composeHttpGateway(parts: HttpGatewayParts): Promise<Runni
     return { ...one, ...guardServer({ ...one, report }, server), openUpstream, openShared };
   });
   const ledger = await composeGuardingLedger(parts, served);
-  const endpoints = new Map<string, McpEndpoint>();
+  const endpoints = new Map<string, DoorEndpoint>(
+    (parts.unservable ?? []).map(({ name, problem }) => [`/mcp/${name}`, { server: name, problem }]),
+  );
   const paths = new Map<string, string>();
   for (const { name, server, facts, openUpstream, openShared, run } of served) {
     const schemas = new SchemaChecks(report);
-    const common = { ledger, server, facts, run, where, report, reached, schemas };
+    const mayWrite = async (requester: string): Promise<boolean> =>
+      mayPrincipalWrite(requester, await ledger.tokens.all());
+    const common = { ledger, server, facts, run, mayWrite, where, report, reached, schemas };
     const endpoint = new McpEndpoint({ ...common, ...parts.limits, openUpstream, openShared });
     const path = `/mcp/${name}`;
     paths.set(name, path);
-    endpoints.set(path, endpoint);
-    if (served.length === 1) endpoints.set('/mcp', endpoint);
+    endpoints.set(path, { server: name, endpoint });
+    if (served.length === 1) endpoints.set('/mcp', { server: name, endpoint });
   }
-  const { authenticate, hostNames } = parts;
+  const { hostNames, localPrincipal } = parts;
+  const now = parts.environment?.now ?? Date.now;
+  const tokens = (): ReturnType<Ledger['tokens']['all']> => ledger.tokens.all();
+  const authenticate: Authenticate =
+    parts.authenticate ??
+    ((request, server) => authenticateBearer({ tokens, localPrincipal, now }, request, server));
   const door = new HttpDoor({ endpoints, authenticate, hostNames, report });
   let port: number;
   try {
@@ -457,8 +569,8 @@ async function closeBoth(door: HttpDoor, ledger: Ledger): Promise<void> {
 function reachOf(parts: Reach): Reach {
   if ('url' in parts)
     return { url: parts.url, ...(parts.headers === undefined ? {} : { headers: parts.headers }) };
-  const { command, args, env, cwd } = parts;
-  return { command, args, env, cwd };
+  const { command, args, env, cwd, stderr } = parts;
+  return { command, args, env, cwd, stderr };
 }
 
 function openUpstreamOf(

@@ -55,6 +55,7 @@ function program(): Command {
     .option('--config <file>', 'what its owner decides about the server (YAML or JSON)', once)
     .option(...DATA)
     .option('--run <id>', 'the run that all calls belong to', once)
+    .option('--no-resident', 'everything in this process, which ends with its client')
     .showHelpAfterError('The server and its own options come after --: counterfoil mcp -- COMMAND ARGS…')
     .action(async (command: string[], options) => {
       // Not waited for: the client may have stopped reading, and is gone.
@@ -96,15 +97,44 @@ function program(): Command {
       exitCode = await (await import('./doctor.ts')).doctor(options);
     });
   root
+    .command('resident')
+    .description(
+      'what serves all clients of this account: started by the first counterfoil mcp, ends by itself',
+    )
+    .option(...DATA)
+    .option(
+      '--config <file>',
+      'what the first client asks for: nothing is started where it cannot be meant',
+      once,
+    )
+    .option('--name <name>', 'the same', once)
+    .option('--run <id>', 'the same', once)
+    .action(async (options) => {
+      process.exit(await (await import('./resident.ts')).resident(options));
+    });
+  root
     .command('serve')
-    .description('stand in front of several MCP servers over HTTP, for clients on this machine')
-    .requiredOption('--config <file>', 'which servers, and where to listen (YAML or JSON)', once)
+    .description('stand in front of several MCP servers over HTTP, for this machine or for a team')
+    .requiredOption(
+      '--config <file>',
+      'which servers, and where to listen: our own file, or one of an MCP client',
+      once,
+    )
     .option(...DATA)
     .option('--host <address>', 'the address to listen on (127.0.0.1, when absent)', once)
     .option('--port <port>', 'the port to listen on; 0 takes any that is free (3210, when absent)', once)
     .action(async (options) => {
       process.exit(await (await import('./serve.ts')).serve(options));
     });
+  root
+    .command('servers')
+    .description('the servers of a file as counterfoil serve would serve them, and why not')
+    .requiredOption('--config <file>', 'our own file, or one of an MCP client (mcpServers, or servers)', once)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = (await import('./served-servers.ts')).servers(options);
+    });
+  tokenCommands(root);
   root
     .command('show')
     .description('one operation: what was asked, who allowed it, what was tried, what is known and how')
@@ -246,6 +276,38 @@ function program(): Command {
       exitCode = await (await import('./passphrase.ts')).changePassphrase(options);
     });
   return root;
+}
+
+function tokenCommands(root: Command): void {
+  const token = root.command('token').description('who may ask at counterfoil serve, by name');
+  token
+    .command('create')
+    .description('make a token, which is shown this once')
+    .argument('<name>', 'whom or what it is for; operations are recorded under token:NAME')
+    .option('--server <name...>', 'the servers that it opens; all of them, when absent')
+    .option('--read-only', 'it cannot write')
+    .option('--expires <time>', 'such as 30d, 12h or P30D; never, when absent', once)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (name: string, options) => {
+      exitCode = await (await import('./token.ts')).createToken(name, options);
+    });
+  token
+    .command('list')
+    .description('every token that was ever made')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./token.ts')).listTokens(options);
+    });
+  token
+    .command('revoke')
+    .description('end one: its next request is refused')
+    .argument('<name>', 'its name')
+    .option(...DATA)
+    .action(async (name: string, options) => {
+      exitCode = await (await import('./token.ts')).revokeToken(name, options);
+    });
 }
 
 // Whoever read our output or our talk may be gone (`| head`, a client that was killed); that is no fault of ours,

@@ -1,22 +1,17 @@
-// Where the ledger lies: `--data`, else COUNTERFOIL_DATA, else the user's data directory.
+// The ledger of a data directory, opened for one command.
 
 import { access } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { type Journal, readJournal } from '../clients/journal.ts';
 import { composeLedger, LEDGER_FILE } from '../compose.ts';
 import type { Ledger, OwnerRule } from '../engine/ledger.ts';
 import { StoreFault } from '../store/port.ts';
+import { dataDirectory } from './data-place.ts';
 import { drillPoint } from './drill-point.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT } from './output.ts';
 
-export function dataDirectory(option: string | undefined): string {
-  const given = option ?? process.env['COUNTERFOIL_DATA'];
-  if (given !== undefined && given !== '') return resolve(given);
-  const base = process.env['XDG_DATA_HOME'] ?? join(homedir(), '.local', 'share');
-  return join(base, 'counterfoil');
-}
+export { dataDirectory };
 
 /**
  * Opens a ledger for a command.

@@ -1,5 +1,6 @@
 // `counterfoil approve` and `deny`: the local owner's decisions, on exactly the digest that was shown.
 
+import type { Operation } from '../core/operation.ts';
 import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { DecisionResult, Ledger, OwnerRule, ReviewDecision } from '../engine/ledger.ts';
 import { localAccount } from './account.ts';
@@ -64,9 +65,7 @@ export async function decideReview(
     print(`${operation.id}  ${kind} by ${printable(decision?.by ?? '')} at ${instant(decision?.at ?? 0)}`);
     print(`Strength: ${STRENGTHS[decision?.strength ?? 'same_account']}`);
     if (kind === 'approved') {
-      print(
-        `It is sent by a running gateway to ${operation.destination}; until one runs it stays ready. See: counterfoil show ${operation.id}`,
-      );
+      print(await sendingLine(ledger, operation));
     } else {
       print(`${labelOf(operation)}. ${sentenceOf(operation)}`);
     }
@@ -167,4 +166,13 @@ function refusal(id: string, result: Extract<DecisionResult, { decided: false }>
         `Nothing was decided: nobody is being asked about ${shown} now. ${result.operation === undefined ? '' : `It is: ${labelOf(result.operation)}.`}`,
       );
   }
+}
+
+async function sendingLine(ledger: Ledger, operation: Operation): Promise<string> {
+  const { destination, id, review } = operation;
+  const now = await ledger.readings.asItWaits(operation);
+  if (now.why?.code !== 'waits_for_gateway')
+    return `It is sent by the running gateway to ${destination}. See: counterfoil show ${id}`;
+  const until = review === undefined ? '' : `, until ${instant(review.expiresAt)}`;
+  return `No gateway to ${destination} runs now: it waits for one, and is sent when one starts${until}. See: counterfoil show ${id}`;
 }

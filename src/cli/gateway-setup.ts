@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { composeLedger, LEDGER_FILE } from '../compose.ts';
+import { composeLedger, LEDGER_FILE, type SharedLedger } from '../compose.ts';
 import { type GatewayConfig, resumeWindowMs, WRITES_PER_HOUR_DEFAULT } from '../contracts/gateway-config.ts';
 import { type GatewaySetup, loadGatewaySetup } from '../contracts/load.ts';
 import { formatProblem } from '../contracts/problem.ts';
@@ -10,30 +10,35 @@ import { durationMs } from '../core/contract.ts';
 import { DEFAULT_BOUNDS } from '../core/repeatability.ts';
 import type { LedgerSettings } from '../engine/context.ts';
 import type { Policies, PolicySources } from '../engine/policies.ts';
+import { A_RUN_NAME, isRunName } from '../gateway/call.ts';
 import { setupInForce } from '../gateway/policy-in-force.ts';
 import type { GatewayRules } from '../gateway/tool-facts.ts';
 import { StoreFault } from '../store/port.ts';
 import { localAccount } from './account.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, say } from './output.ts';
+import type { NamedServer } from './server-name.ts';
 
 /** Whatever a library prints must not come between the lines of the protocol. */
 export function quietConsole(): void {
   for (const method of ['log', 'info', 'debug'] as const) console[method] = console.error;
 }
 
+/** Where a person can look. At most three words: what is longer is cut where the model is told of it. */
+export const WHERE = 'counterfoil queue';
+
 const SAME_AGAIN_MS = 60_000;
 const REPORTS_KEPT_MAX = 1_000;
 
 /** Other people's words are in what is told: made harmless. The same trouble is told once a minute, not each time. */
-export function reporter(): (message: string) => void {
+export function reporter(tell: (message: string) => void = say): (message: string) => void {
   const saidAt = new Map<string, number>();
   return (message) => {
     const now = performance.now();
     if (now - (saidAt.get(message) ?? Number.NEGATIVE_INFINITY) < SAME_AGAIN_MS) return;
     if (saidAt.size >= REPORTS_KEPT_MAX) saidAt.clear();
     saidAt.set(message, now);
-    say(`counterfoil: ${printable(message)}`);
+    tell(`counterfoil: ${printable(message)}`);
   };
 }
 
@@ -43,8 +48,13 @@ export type LoadedRules = GatewayRules & {
   readonly setup?: GatewaySetup;
 };
 
-/** @throws {CommandFault} where the configuration, or what it names, cannot be used */
-export function loadRules(file: string | undefined): LoadedRules {
+type Tell = (message: string) => void;
+
+/**
+ * @param tell is told what should be known and stops nothing
+ * @throws {CommandFault} where the configuration, or what it names, cannot be used
+ */
+export function loadRules(file: string | undefined, tell: Tell = say): LoadedRules {
   if (file === undefined) return { config: undefined, contracts: [], bindings: [] };
   const path = resolve(file);
   let text: string;
@@ -72,7 +82,7 @@ export function loadRules(file: string | undefined): LoadedRules {
       `${setup.problems.map(formatProblem).join('\n')}\nNothing was started: correct the configuration and start again.`,
     );
   }
-  for (const note of setup.notes) say(`counterfoil: ${formatProblem(note)}`);
+  for (const note of setup.notes) tell(`counterfoil: ${formatProblem(note)}`);
   return {
     config: setup.config,
     contracts: setup.contracts,
@@ -87,46 +97,55 @@ interface GivenRules {
   readonly given: LoadedRules;
 }
 
+interface InForceParts {
+  readonly data: string;
+  /** The open ledger of a process that has one. */
+  readonly shared?: SharedLedger;
+  /** Told what is not in force, and why. */
+  readonly tell?: Tell;
+}
+
 /**
- * The rules that count for each destination. A configuration that loosens anything waits until its owner has confirmed
+ * The rules that count for a destination. A configuration that loosens anything waits until its owner has confirmed
  * it, and the earlier one counts until then; so does one that is left out where there was one. Where the ledger cannot
  * tell what was confirmed, nothing is loosened.
  */
 export async function rulesInForce(
-  all: readonly GivenRules[],
-  data: string,
-): Promise<readonly GatewayRules[]> {
+  one: GivenRules,
+  { data, shared, tell = say }: InForceParts,
+): Promise<GatewayRules> {
+  const { given } = one;
   // Nothing was ever in force here, and nothing is given that could be.
-  if (all.every(({ given }) => given.setup === undefined) && !existsSync(join(data, LEDGER_FILE))) {
-    return all.map(({ given }) => given);
-  }
+  if (given.setup === undefined && !existsSync(join(data, LEDGER_FILE))) return given;
   try {
-    const ledger = await composeLedger({ data });
+    const ledger = await composeLedger({ data, ...(shared === undefined ? {} : { shared }) });
     try {
-      const rules: GatewayRules[] = [];
-      for (const one of all) rules.push(await inForceOf(ledger.policies, one));
-      return rules;
+      return await inForceOf(ledger.policies, one, tell);
     } finally {
       await ledger.close();
     }
   } catch (cause) {
     if (!(cause instanceof StoreFault)) throw cause;
-    return all.map(({ given }) => withoutObserve(given));
+    return withoutObserve(given, tell);
   }
 }
 
 /** @throws {StoreFault} @throws {CommandFault} */
-async function inForceOf(policies: Policies, { destination, given }: GivenRules): Promise<GatewayRules> {
+async function inForceOf(
+  policies: Policies,
+  { destination, given }: GivenRules,
+  tell: Tell,
+): Promise<GatewayRules> {
   const written = given.setup === undefined ? await leftOut(policies, destination) : given;
   const { setup, sources } = written ?? {};
   if (setup === undefined || sources === undefined) return given;
   const inForce = await setupInForce(policies, { setup, sources, by: localAccount() });
   if (!inForce.ok) throw new CommandFault(EXIT.usage, inForce.problem);
   const { config, contracts, bindings } = inForce.setup;
-  for (const sentence of inForce.loosens) say(`counterfoil: not in force: ${printable(sentence)}`);
+  for (const sentence of inForce.loosens) tell(`counterfoil: not in force: ${printable(sentence)}`);
   if (inForce.loosens.length > 0) {
     const what = given.setup === undefined ? 'to start without the configuration' : 'the configuration';
-    say(
+    tell(
       `counterfoil: ${what} loosens the one before it, which stays in force until its owner confirms this one in a terminal: counterfoil policy confirm ${destination} --digest ${inForce.digest.slice(0, 12)}`,
     );
   }
@@ -143,10 +162,10 @@ async function leftOut(policies: Policies, destination: string): Promise<LoadedR
   return { config, contracts, bindings, setup, sources: { text, files: {} } };
 }
 
-function withoutObserve(given: LoadedRules): GatewayRules {
+function withoutObserve(given: LoadedRules, tell: Tell): GatewayRules {
   const { config } = given;
   if (config?.value.mode !== 'observe') return given;
-  say(
+  tell(
     'counterfoil: the ledger cannot tell whether observe was confirmed: guard counts until the next start.',
   );
   return { ...given, config: { ...config, value: { ...config.value, mode: 'guard' } } };
@@ -161,6 +180,51 @@ const MODE_WORDS = {
 /** What is said of a server's mode when its gateway starts. */
 export function modeWords(config: GatewayConfig | undefined): string {
   return MODE_WORDS[config?.mode ?? 'guard'];
+}
+
+/**
+ * The run of a gateway, named on the command line or in its configuration.
+ * @throws {CommandFault} where both name one that differs, or one is no name
+ */
+export function runOf(
+  option: string | undefined,
+  config: GatewayConfig | undefined,
+  file: string | undefined,
+): string | undefined {
+  if (option !== undefined && config?.run !== undefined && option !== config.run) {
+    throw new CommandFault(
+      EXIT.usage,
+      `Two runs are named: --run ${option}, and run: ${config.run} in ${file}. Leave one of them out.`,
+    );
+  }
+  for (const [where, run] of [
+    ['--run', option],
+    ['run:', config?.run],
+  ] as const) {
+    if (run !== undefined && !isRunName(run)) {
+      throw new CommandFault(EXIT.usage, `${where} ${printable(JSON.stringify(run))} is not ${A_RUN_NAME}.`);
+    }
+  }
+  return option ?? config?.run;
+}
+
+/**
+ * The name that a server is recorded under.
+ * @throws {CommandFault} where `--name` and the configuration name two
+ */
+export function destinationOf(
+  { isNamed, name }: Pick<NamedServer, 'isNamed' | 'name'>,
+  config: GatewayConfig | undefined,
+  file: string | undefined,
+): string {
+  if (config === undefined) return name;
+  if (isNamed && config.destination !== name) {
+    throw new CommandFault(
+      EXIT.usage,
+      `Two destinations are named: --name ${name}, and destination: ${config.destination} in ${file}. Leave one of them out.`,
+    );
+  }
+  return config.destination;
 }
 
 export function reasonOf(cause: unknown): string {

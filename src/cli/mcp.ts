@@ -1,105 +1,88 @@
 // `counterfoil mcp`: the gateway in front of one MCP server over stdio. Every line on stdout is JSON-RPC.
+//
+// It is a pipe to the process that serves all clients of this account, or that process's work done here, alone.
+// Everything heavy is loaded by who needs it: each client that a person has open pays for a pipe.
 
-import { existsSync } from 'node:fs';
-import { basename, isAbsolute, resolve } from 'node:path';
-import { composeStdioGateway, type Reach } from '../compose.ts';
-import type { GatewayConfig } from '../contracts/gateway-config.ts';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { sha256Hex } from '../core/digest.ts';
-import { A_RUN_NAME, isRunName } from '../gateway/call.ts';
-import { localAccount } from './account.ts';
-import { dataDirectory } from './data-directory.ts';
-import { drillPoint } from './drill-point.ts';
-import { loadRules, modeWords, quietConsole, reporter, rulesInForce, settingsOf } from './gateway-setup.ts';
+import { type PipeEnd, runPipe } from '../resident/pipe.ts';
+import { residentPlace } from '../resident/place.ts';
+import { dataDirectory } from './data-place.ts';
 import { printable } from './lines.ts';
+import type { McpOptions } from './mcp-alone.ts';
 import { CommandFault, EXIT, say } from './output.ts';
+import { checkName, type NamedServer, nameOf } from './server-name.ts';
 import { packageVersion } from './version.ts';
 
-export interface McpOptions {
-  readonly config?: string;
-  readonly data?: string;
-  readonly name?: string;
-  readonly run?: string;
-  /** The address of a server over HTTP, in the place of a command. */
-  readonly url?: string;
-}
-
 export async function mcp(command: readonly string[], options: McpOptions): Promise<number> {
-  const reach = reachOf(command, options.url);
-  const given = loadRules(options.config);
-  checkRuns(options, given.config?.value);
-  if (options.name !== undefined) checkName(options.name, given.config?.value, options.config);
-  quietConsole();
-  const reached = drillPoint(process.env['COUNTERFOIL_DRILL_CRASH_AT']);
+  const server = namedServer(command, options);
+  if (!options.resident) return alone(server, options);
+  const { name, run } = options;
+  const config = options.config === undefined ? undefined : resolve(options.config);
   const data = dataDirectory(options.data);
-  const destination =
-    given.config?.value.destination ??
-    options.name ??
-    nameOf(options.url === undefined ? command : [options.url]);
-  const [rules = given] = await rulesInForce([{ destination, given }], data);
-  const config = rules.config?.value;
-  const gateway = await composeStdioGateway({
-    data,
-    destination,
-    ...reach,
-    rules,
-    settings: settingsOf(config),
-    requester: `local:${localAccount()}`,
-    run: options.run ?? config?.run,
-    // At most three words: what is longer is cut where the model is told of it.
-    where: 'counterfoil queue',
+  const end = await runPipe({
+    place: residentPlace(data),
+    version: packageVersion(),
+    server: {
+      ...server,
+      cwd: process.cwd(),
+      env: environment(),
+      ...(config === undefined ? {} : { config, ...readDigest(config) }),
+      ...(run === undefined ? {} : { run }),
+    },
+    start: {
+      command: [
+        process.execPath,
+        ownProgram(),
+        'resident',
+        '--data',
+        data,
+        ...(config === undefined ? [] : ['--config', config]),
+        ...(name === undefined ? [] : ['--name', name]),
+        ...(run === undefined ? [] : ['--run', run]),
+      ],
+      env: residentEnvironment(),
+    },
     input: process.stdin,
     output: process.stdout,
-    report: reporter(),
-    reached,
-    version: packageVersion(),
+    talk: process.stderr,
   });
-  say(
-    gateway.isRecording
-      ? `counterfoil: writes to ${destination} are recorded in ${data}${modeWords(config)}`
-      : `counterfoil: reads of ${destination} pass; its writes are refused until they can be recorded in ${data}`,
-  );
-  return untilClosed(gateway);
+  return ended(end, server, options);
 }
 
-/** @throws {CommandFault} when two runs are named, or one that cannot be a run's name */
-function checkRuns(options: McpOptions, config: GatewayConfig | undefined): void {
-  if (options.run !== undefined && config?.run !== undefined && options.run !== config.run) {
-    throw new CommandFault(
-      EXIT.usage,
-      `Two runs are named: --run ${options.run}, and run: ${config.run} in ${options.config}. Leave one of them out.`,
-    );
-  }
-  for (const [where, run] of [
-    ['--run', options.run],
-    ['run:', config?.run],
-  ] as const) {
-    if (run !== undefined && !isRunName(run)) {
-      throw new CommandFault(EXIT.usage, `${where} ${printable(JSON.stringify(run))} is not ${A_RUN_NAME}.`);
-    }
+async function ended(end: PipeEnd, server: NamedServer, options: McpOptions): Promise<number> {
+  switch (end.ended) {
+    case 'client':
+    case 'client_gone':
+      return EXIT.done;
+    case 'resident':
+      say(
+        'counterfoil: the process that serves the clients of this account has ended. What was under way is recorded; start this server again in your client.',
+      );
+      return EXIT.internal;
+    case 'refused':
+      throw new CommandFault(end.exitCode, end.sentence);
+    case 'alone':
+      if (end.reason !== undefined) {
+        say(`counterfoil: this client is served by a process of its own: ${printable(end.reason)}.`);
+      }
+      return alone(server, options);
   }
 }
 
-function checkName(name: string, config: GatewayConfig | undefined, file: string | undefined): void {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
-    throw new CommandFault(
-      EXIT.usage,
-      `--name ${printable(JSON.stringify(name))} is not a stable name of at most 64 letters, digits, dots, hyphens and underscores.`,
-    );
-  }
-  if (config !== undefined && config.destination !== name) {
-    throw new CommandFault(
-      EXIT.usage,
-      `Two destinations are named: --name ${name}, and destination: ${config.destination} in ${file}. Leave one of them out.`,
-    );
-  }
+async function alone(server: NamedServer, options: McpOptions): Promise<number> {
+  return (await import('./mcp-alone.ts')).mcpAlone(server, options);
 }
 
-function reachOf([program, ...args]: readonly string[], url: string | undefined): Reach {
-  if (program !== undefined && url !== undefined) {
+function namedServer(command: readonly string[], { name, url }: McpOptions): NamedServer {
+  if (name !== undefined) checkName(name);
+  const named = { isNamed: name !== undefined };
+  if (command.length > 0 && url !== undefined) {
     throw new CommandFault(EXIT.usage, 'A command and --url are both given; only one of them can be meant.');
   }
-  if (program !== undefined) return { command: program, args };
   if (url === undefined) {
+    if (command.length > 0) return { ...named, name: name ?? nameOf(command), command };
     throw new CommandFault(
       EXIT.usage,
       "missing required argument 'command': name the server to stand in front of, counterfoil mcp -- COMMAND ARGS… or counterfoil mcp --url ADDRESS",
@@ -109,68 +92,36 @@ function reachOf([program, ...args]: readonly string[], url: string | undefined)
   if (protocol !== 'http:' && protocol !== 'https:') {
     throw new CommandFault(EXIT.usage, `--url ${printable(url)} is no http or https address.`);
   }
-  return { url };
+  return { ...named, name: name ?? nameOf([url]), url };
 }
 
-async function untilClosed(gateway: Awaited<ReturnType<typeof composeStdioGateway>>): Promise<number> {
-  const signalled = new Promise<void>((resolveSignal) => {
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
-      process.once(signal, () => resolveSignal());
-  });
-  await Promise.race([gateway.serve(), signalled]);
-  // A client that closed its end waits for nothing: what is out is followed to its end, unless we are told to go.
-  await Promise.race([gateway.close(), signalled.then(() => gateway.abort())]);
-  await gateway.close();
-  return EXIT.done;
+/** Of the text as it is read here: who reads another one under the same name is not the one to serve this client. */
+function readDigest(file: string): { readonly configDigest?: string } {
+  try {
+    return { configDigest: sha256Hex(readFileSync(file, 'utf8')) };
+  } catch {
+    // Whoever uses it says what is wrong with it.
+    return {};
+  }
 }
 
-/** Programs that only start others: the name that matters comes after them. */
-const STARTERS = new Set([
-  'node',
-  'npx',
-  'npm',
-  'exec',
-  'pnpm',
-  'dlx',
-  'yarn',
-  'bun',
-  'bunx',
-  'uv',
-  'uvx',
-  'run',
-  'python',
-  'python3',
-  'deno',
-  'env',
-  'sh',
-  'bash',
-]);
-/** Names of entry files that say nothing about what they are part of. */
-const ENTRIES = new Set(['index', 'main', 'server', 'cli', 'dist', 'build', 'bin', 'src', 'lib', 'out']);
+function ownProgram(): string {
+  return process.argv[1] ?? '';
+}
+
+function environment(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+}
 
 /**
- * A stable name for a server that nobody has named: a word from its command line, and a few digits of all of
- * it, so that two servers that differ only in an argument, or in the directory that one names, are two destinations.
+ * The resident outlives this client and serves others: what only this one was given, secrets above all, is not
+ * its own. Each server is started with the environment of the client that named it.
  */
-function nameOf(command: readonly string[]): string {
-  // What is given as NAME=VALUE may be a secret, and names are shown everywhere.
-  const isWord = (part: string): boolean =>
-    !part.startsWith('-') && !part.includes('=') && !STARTERS.has(basename(part));
-  const first = command.find(isWord) ?? 'server';
-  const segments = first.split(/[\\/]/).filter((segment) => segment !== '');
-  const words = segments.map((segment) =>
-    segment.replace(/\.[cm]?[jt]s$|\.py$/, '').replace(/(?<=.)@[^@]*$/, ''),
-  );
-  const word = words.findLast((segment) => !ENTRIES.has(segment)) ?? 'server';
-  const plain = word
-    .replace(/[^A-Za-z0-9._-]+/g, '-')
-    .replace(/^[^A-Za-z0-9]+/, '')
-    .slice(0, 48);
-  const whole = command.map((part) => (isRelativePath(part) ? resolve(part) : part));
-  return `${plain === '' ? 'server' : plain}-${sha256Hex(JSON.stringify(whole)).slice(0, 6)}`;
-}
+const KEPT =
+  /^(PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|XDG_\w+|COUNTERFOIL_\w+|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+|SystemRoot|USERNAME|USERPROFILE|APPDATA|LOCALAPPDATA|PATHEXT|ComSpec)$/i;
 
-/** The same relative path is another one in another directory, and so is the server that is given it. */
-function isRelativePath(part: string): boolean {
-  return !part.startsWith('-') && !isAbsolute(part) && existsSync(part);
+function residentEnvironment(): Record<string, string> {
+  return Object.fromEntries(Object.entries(environment()).filter(([name]) => KEPT.test(name)));
 }

@@ -129,6 +129,8 @@ async function told(folder: string, isGuarded: boolean): Promise<Told> {
   const gateway = [
     COUNTERFOIL,
     'mcp',
+    // Nothing of it is to stay behind.
+    '--no-resident',
     '--data',
     join(folder, 'data'),
     '--config',

@@ -34,6 +34,8 @@ export interface GatewayConfig {
   };
   /** How long work of a run may pause and still be the same work; `unbounded`, or a duration. */
   readonly resume_window?: string;
+  /** False: each client has a process of its own, which ends with it. */
+  readonly resident?: boolean;
 }
 
 /** The declaration of one tool; a tool named like an inherited member has none by itself. */

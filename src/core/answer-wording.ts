@@ -377,6 +377,13 @@ export function unusableText(tool: string, problem: string): string {
   );
 }
 
+/** Its holder was given a token for reading. */
+export function readOnlyText(tool: string, destination: string): string {
+  return limitWords(
+    `NOT SENT — this token opens ${named(destination)} for reading only, and ${quoted(tool, NAME)} writes. Nothing was recorded. Do not do it another way. Tell the user: a token for writing is needed.`,
+  );
+}
+
 function helper(words: Surroundings): string {
   return named(words.helperTool ?? 'counterfoil_operation_status');
 }

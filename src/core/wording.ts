@@ -320,6 +320,8 @@ export function waitWords({ destination, why }: Operation, words: Surroundings):
       return `waits for ${destination} to answer again`;
     case 'waits_until':
       return `waits until ${clock(why.until)} UTC`;
+    case 'waits_for_gateway':
+      return `waits for a gateway to ${destination}; none runs now`;
     default:
       return `waits for a gateway to ${destination}`;
   }

@@ -8,7 +8,7 @@ import type { Reached } from '../core/stopping-points.ts';
 import type { Destination } from '../destination/port.ts';
 import type { Store } from '../store/port.ts';
 import type { Environment } from './environment.ts';
-import type { Waiters } from './waiters.ts';
+import type { AnswersOut, Waiters } from './waiters.ts';
 
 /**
  * The facts about one tool for one call. `undefined`: this process does not know the tool (its server has not
@@ -51,6 +51,7 @@ export interface EngineContext {
   /** This process, as claims name it. */
   readonly worker: string;
   readonly waiters: Waiters;
+  readonly answersOut: AnswersOut;
   /** Told about things that a person running the process should see; never content. */
   readonly report: (message: string) => void;
 }

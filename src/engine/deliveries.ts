@@ -6,16 +6,18 @@ import type { EngineContext } from './context.ts';
 import type { OperationRecord } from './records.ts';
 import { describe } from './reports.ts';
 import { takeStep } from './steps.ts';
+import type { AnswersOut } from './waiters.ts';
 
 const FLUSH_MS = 50;
 
 export class Deliveries {
   readonly #context: EngineContext;
-  readonly #pending = new Map<string, OperationRecord | undefined>();
+  readonly #pending: AnswersOut['delivered'];
   #cancelTimer: (() => void) | undefined;
 
   constructor(context: EngineContext) {
     this.#context = context;
+    this.#pending = context.answersOut.delivered;
   }
 
   has(operation: string): boolean {

@@ -33,6 +33,8 @@ export interface WriteCall {
   readonly schemaProblem?: string;
   /** Aborted when the caller takes its call back or is gone. It never stops what has left. */
   readonly signal?: AbortSignal;
+  /** Whether the caller has closed its end: another one that waits for the same result is given it then. */
+  readonly hasLeft?: () => boolean;
   /**
    * `assumed` (the default): the answer has reached its caller when `write` returns it, as for a caller in the
    * same process. `told`: the door says so itself, by `delivered` or `undelivered`.

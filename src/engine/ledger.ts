@@ -12,6 +12,7 @@ import { type EngineContext, newId, SALT_BYTES } from './context.ts';
 import { Deliveries } from './deliveries.ts';
 import { type Draft, draftCall, notApplied, type WriteCall } from './draft.ts';
 import { Gaps } from './gaps.ts';
+import { Holders } from './holders.ts';
 import { FateUnknown } from './new-operations.ts';
 import { Owner } from './owner.ts';
 import { readPayload } from './payload.ts';
@@ -27,6 +28,8 @@ import { SeenTools } from './seen-tools.ts';
 import { Sender } from './sender.ts';
 import { replyTimeoutMs } from './settings.ts';
 import { takeStep } from './steps.ts';
+import { Tokens } from './tokens.ts';
+import type { AnswersOut } from './waiters.ts';
 import { Worker } from './worker.ts';
 
 export interface ReviewDecision {
@@ -80,28 +83,32 @@ export class Ledger {
   readonly policies: Policies;
   readonly tools: SeenTools;
   readonly repeats: Repeats;
+  readonly tokens: Tokens;
   readonly #context: EngineContext;
   readonly #sender: Sender;
   readonly #worker: Worker;
   readonly #presence: Presence;
+  readonly #holders: Holders;
   readonly #proposals: Proposals;
   readonly #deliveries: Deliveries;
   readonly #underWay = new Set<Promise<void>>();
-  /** Results that were handed to a call and whose delivery is not told yet; the next caller is told of them. */
-  readonly #given = new Map<OperationId, OperationRecord>();
+  readonly #given: AnswersOut['given'];
 
   constructor(context: EngineContext) {
     this.#context = context;
+    this.#given = context.answersOut.given;
     this.#sender = new Sender(context);
     this.#presence = new Presence(context);
+    this.#holders = new Holders(context);
     this.#worker = new Worker(context, this.#sender, this.#presence);
     this.#deliveries = new Deliveries(context);
-    this.readings = new Readings(context);
     this.owner = new Owner(context);
     this.gaps = new Gaps(context);
     this.policies = new Policies(context);
     this.tools = new SeenTools(context);
     this.repeats = new Repeats(context);
+    this.tokens = new Tokens(context);
+    this.readings = new Readings(context, this.#holders);
     this.#proposals = new Proposals(
       context,
       new Runs(context.store, context.tenant),
@@ -114,6 +121,7 @@ export class Ledger {
   async start(): Promise<void> {
     try {
       await this.#presence.beat();
+      await this.#holders.enter();
     } catch (cause) {
       if (!(cause instanceof StoreFault)) throw cause;
       this.#context.report(`The ledger cannot record now: ${cause.message}`);
@@ -130,6 +138,7 @@ export class Ledger {
     await this.#deliveries.flush();
     await this.gaps.close();
     await this.repeats.flush();
+    await this.#holders.leave();
     for (const destination of this.#context.destinations.values()) await destination.close();
     await this.#context.store.close();
   }
@@ -293,7 +302,8 @@ export class Ledger {
     // The reply is about the text that was sent: a call with another text is told so in words.
     const isItsText = operation.argumentsDigest === draft.argumentsDigest;
     const isGivenHere = isAnswered && isOwn && isItsText && !isGiven && operation.result !== undefined;
-    if (isGivenHere && draft.call.signal?.aborted !== true) this.#give(record);
+    const isThere = draft.call.signal?.aborted !== true && draft.call.hasLeft?.() !== true;
+    if (isGivenHere && isThere) this.#give(record);
     const reply = record.reply ?? (await this.#orNothing(this.readings.reply(operation)));
     if (isGivenHere && reply !== undefined) {
       return { ...(await this.#facts(operation, draft, owner)), kind: 'reply', reply };
@@ -303,6 +313,7 @@ export class Ledger {
       return isAnswered && reply !== undefined && isOwn ? { ...answer, reply } : answer;
     }
     const facts = await this.#facts(operation, draft, owner);
+    if (!isForCaller(operation, draft)) return { ...facts, kind: 'already_exists' };
     if (isFirst && (reply === undefined || isFoundByLookUp(operation))) return { ...facts, kind: 'found' };
     return { ...facts, kind: 'already_exists', ...(reply === undefined ? {} : { reply }) };
   }
@@ -318,7 +329,8 @@ export class Ledger {
     const { operation } = record;
     const reply = await this.#orNothing(this.readings.reply(operation));
     const facts = await this.#facts(operation, draft, isOwn ? undefined : operation.requester);
-    return { ...facts, kind: 'already_exists', ...(reply === undefined ? {} : { reply }) };
+    const isTold = reply !== undefined && isForCaller(operation, draft);
+    return { ...facts, kind: 'already_exists', ...(isTold ? { reply } : {}) };
   }
 
   async #stateAnswer(
@@ -342,7 +354,7 @@ export class Ledger {
           ? []
           : notApplied(reading.payload.arguments, draft.call.arguments, draft.facts.stamp?.argument),
       ...(reading?.target === undefined ? {} : { target: reading.target }),
-      ...(reading?.quote === undefined ? {} : { quote: reading.quote }),
+      ...(reading?.quote === undefined || !isForCaller(operation, draft) ? {} : { quote: reading.quote }),
       ...(otherRun === undefined ? {} : { otherRun }),
     };
   }
@@ -627,6 +639,11 @@ function wholeDigest(review: Review, { digest }: ReviewDecision): string {
 const RULES_MAX = 1_000;
 const DEFINITION_MAX = 64 * 1024;
 const GIVEN_MAX = 10_000;
+
+/** What a destination or a reviewer has said is told to whom it was said to: equal writes of others share nothing. */
+function isForCaller({ requester }: Operation, { call }: Draft): boolean {
+  return requester === call.requester;
+}
 
 /** An outcome is being established by itself: worth a short wait. */
 function isOnItsWay(operation: Operation): boolean {

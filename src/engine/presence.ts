@@ -36,7 +36,7 @@ export class Presence {
   /** Shows that this worker lives: one commit, made while it has something out. */
   async beat(): Promise<void> {
     const { environment, store, tenant, worker } = this.#context;
-    const state: WorkerState = { beat: this.#beat + 1, host: this.#host, process: process.pid };
+    const state: WorkerState = { beat: this.#beat + 1, host: this.#host, process: ownProcess() };
     const [result] = await store.commit([
       {
         tenant,
@@ -82,19 +82,37 @@ export class Presence {
   }
 }
 
-/** Signal 0 asks for a process's existence and sends nothing. */
-function isRunning(id: number): boolean {
+/**
+ * Signal 0 asks for a process's existence and sends nothing. One that has ended and that nobody has asked about yet
+ * still has its number (in a container without an init, for as long as its parent likes).
+ */
+export function isRunning(id: number): boolean {
   try {
     process.kill(id, 0);
-    return true;
   } catch (cause) {
     // No permission means that somebody is there.
-    return (cause as NodeJS.ErrnoException).code !== 'ESRCH';
+    if ((cause as NodeJS.ErrnoException).code === 'ESRCH') return false;
+  }
+  return !hasEnded(id);
+}
+
+/** Where the operating system tells: the state stands behind the name, which may hold anything (`proc_pid_stat(5)`). */
+function hasEnded(id: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${id}/stat`, 'utf8');
+    return /^\) [ZX]/.test(stat.slice(stat.lastIndexOf(')')));
+  } catch {
+    return false;
   }
 }
 
+/** As this machine names this process. */
+export function ownProcess(): number {
+  return process.pid;
+}
+
 /** Two processes with equal identities see each other's process ids; where that cannot be told, none are equal. */
-function hostIdentity(): string {
+export function hostIdentity(): string {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     return `${hostname()}/${boot}/${readlinkSync('/proc/self/ns/pid')}`;

@@ -5,6 +5,7 @@ import type { Reply } from '../destination/port.ts';
 import type { StoredEvent } from '../store/port.ts';
 import { decodeReply } from './answers.ts';
 import type { EngineContext } from './context.ts';
+import type { Holders } from './holders.ts';
 import { readPayload, type StoredPayload, targetWords } from './payload.ts';
 import { asEvent, asRecord, type OperationRecord, readOperation, streamOf } from './records.ts';
 
@@ -30,9 +31,11 @@ export interface HistoryEntry {
 
 export class Readings {
   readonly #context: EngineContext;
+  readonly #holders: Holders;
 
-  constructor(context: EngineContext) {
+  constructor(context: EngineContext, holders: Holders) {
     this.#context = context;
+    this.#holders = holders;
   }
 
   record(id: OperationId): Promise<OperationRecord | undefined> {
@@ -47,7 +50,7 @@ export class Readings {
   async reading(operation: Operation): Promise<OperationReading> {
     const payload = await readPayload(this.#context, operation);
     return {
-      operation,
+      operation: await this.asItWaits(operation),
       payload,
       target: targetWords(payload.target),
       quote: await this.#text(operation, quoteDigest(operation)),
@@ -55,6 +58,15 @@ export class Readings {
       reason: await this.#text(operation, operation.reason),
       isIntact: payload.digest === operation.digest,
     };
+  }
+
+  /**
+   * A ready operation with the reason for which it waits now. That no gateway runs is seen, not recorded: what has
+   * ended cannot write it down, and the next one to start makes it untrue.
+   */
+  async asItWaits(operation: Operation): Promise<Operation> {
+    if (operation.stage !== 'ready' || (await this.#holders.isHeld(operation.destination))) return operation;
+    return { ...operation, why: { code: 'waits_for_gateway' } };
   }
 
   /** The destination's reply as it came, where it was kept whole. */
@@ -74,6 +86,8 @@ export class Readings {
   /** Open work, in order of arrival: what waits for a person first is the caller's to choose. */
   async open(options: {
     readonly stages?: readonly string[];
+    /** Destinations; all of them where absent. */
+    readonly queues?: readonly string[];
     readonly limit: number;
   }): Promise<readonly Operation[]> {
     const { store, tenant } = this.#context;
@@ -81,6 +95,7 @@ export class Readings {
       tenant,
       limit: options.limit,
       ...(options.stages === undefined ? {} : { stages: options.stages }),
+      ...(options.queues === undefined ? {} : { queues: options.queues }),
     });
     const records = await store.read(
       tenant,

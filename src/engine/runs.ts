@@ -26,6 +26,8 @@ export interface ResolvedRun {
 
 interface RunState {
   readonly beganAt: number;
+  /** Given runs only: whose it is. */
+  readonly principal?: string;
   /** Weak runs only. */
   readonly generation?: number;
   readonly previousBeganAt?: number;
@@ -50,7 +52,7 @@ export class Runs {
     destination: string,
     at: number,
   ): Promise<ResolvedRun> {
-    return given === undefined ? this.#weak(principal, destination, at) : this.#given(given, at);
+    return given === undefined ? this.#weak(principal, destination, at) : this.#given(given, principal, at);
   }
 
   /** After a stale commit: what is remembered may be old. */
@@ -59,17 +61,23 @@ export class Runs {
     this.#known.delete(stream);
   }
 
-  async #given(given: GivenRun, at: number): Promise<ResolvedRun> {
-    const stream = `run:${given.id}`;
-    const reference: RunReference = {
-      id: given.id,
-      weak: false,
-      ...(given.step === undefined ? {} : { step: given.step }),
-      ...(given.single === undefined ? {} : { single: given.single }),
-    };
-    const known = await this.#read(stream);
-    if (known !== undefined) return { reference, beganAt: known.state.beganAt };
-    return { reference, beganAt: at, write: firstRow(stream, 0, { beganAt: at }) };
+  /** A run is work for one requester (D2): the same name given by another principal is another run. */
+  async #given(given: GivenRun, principal: string, at: number): Promise<ResolvedRun> {
+    for (let { id } = given; ; id = `${id} of ${principal}`) {
+      const stream = `run:${id}`;
+      const reference: RunReference = {
+        id,
+        weak: false,
+        ...(given.step === undefined ? {} : { step: given.step }),
+        ...(given.single === undefined ? {} : { single: given.single }),
+      };
+      const known = await this.#read(stream);
+      if (known === undefined) {
+        return { reference, beganAt: at, write: firstRow(stream, 0, { beganAt: at, principal }) };
+      }
+      const { beganAt, principal: owner = principal } = known.state;
+      if (owner === principal) return { reference, beganAt };
+    }
   }
 
   async #weak(principal: string, destination: string, at: number): Promise<ResolvedRun> {

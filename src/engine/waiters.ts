@@ -1,4 +1,4 @@
-// Who in this process waits for news of an operation.
+// What the ledgers of one process know together: who waits for news of an operation, and which answers were given.
 
 import type { OperationRecord } from './records.ts';
 
@@ -34,4 +34,16 @@ export class Waiters {
         this.#listeners.delete(operation);
     };
   }
+}
+
+/** Answers on their way to their callers. Lost with the process: then an equal call is given the result again. */
+export interface AnswersOut {
+  /** Results that were handed to a call and whose delivery is not told yet; the next caller is told of them. */
+  readonly given: Map<string, OperationRecord>;
+  /** Delivered, and not recorded as such yet; with the operation as it was answered, where it is at hand. */
+  readonly delivered: Map<string, OperationRecord | undefined>;
+}
+
+export function noAnswersOut(): AnswersOut {
+  return { given: new Map(), delivered: new Map() };
 }

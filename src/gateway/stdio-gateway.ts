@@ -38,9 +38,13 @@ export class StdioGateway {
           message: 'The message is longer than this gateway reads.',
         }),
     });
-    for await (const chunk of this.#input) {
-      framing.push(chunk as Buffer);
-      await handled;
+    try {
+      for await (const chunk of this.#input) {
+        framing.push(chunk as Buffer);
+        await handled;
+      }
+    } catch {
+      // A connection that broke has the same end as one that was closed: nothing more comes.
     }
     await session.end();
   }

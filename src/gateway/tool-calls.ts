@@ -1,7 +1,13 @@
 // The calls of tools, each decided in its turn: passed to the server as it came, recorded as a write, or answered
 // here; and told truthfully.
 
-import { misconfiguredText, unrepresentableText, unusableText } from '../core/answer-wording.ts';
+import { isLocalPrincipal } from '../access/principals.ts';
+import {
+  misconfiguredText,
+  readOnlyText,
+  unrepresentableText,
+  unusableText,
+} from '../core/answer-wording.ts';
 import type { JsonObject } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
 import type { Reached } from '../core/stopping-points.ts';
@@ -9,6 +15,7 @@ import type { McpFrame } from '../destination/mcp/frame.ts';
 import { type Answer, ownOperation } from '../engine/answers.ts';
 import type { WriteCall } from '../engine/draft.ts';
 import type { Ledger } from '../engine/ledger.ts';
+import type { OperationReading } from '../engine/readings.ts';
 import { type AnswerDoor, answerFrame, errorFrame, resultFrame, textResult } from './answer-frame.ts';
 import { type CallOrigin, readToolCall, type ToolCall } from './call.ts';
 import type { SchemaChecks } from './schema-checks.ts';
@@ -23,6 +30,8 @@ export interface CallParts {
   readonly facts: ServerFacts;
   readonly requester: string;
   readonly run: string | undefined;
+  /** Whether this requester may write at all; everybody may where absent. */
+  readonly mayWrite?: (requester: string) => Promise<boolean>;
   /** Where a person can look, in words or as an address. */
   readonly where: string;
   readonly report: (message: string) => void;
@@ -117,16 +126,25 @@ export class ToolCalls {
     return this.#parts.facts.mode === 'observe';
   }
 
+  /** Whether its caller may write at all; it is told where not. */
+  async #mayWrite(open: OpenCall, tool: string): Promise<boolean> {
+    const { mayWrite, requester, server } = this.#parts;
+    if (mayWrite === undefined || (await mayWrite(requester))) return true;
+    this.#answerText(open, readOnlyText(tool, server.name));
+    return false;
+  }
+
   /** Each call goes to the server and its answer comes back as it is; what can be recorded of a write is. */
   async #observe(open: OpenCall, call: ToolCall): Promise<void> {
     const { facts, ledger, server } = this.#parts;
     const { problem, tool } = await this.#listed(call.tool);
+    const isRead = tool !== undefined && (await this.#isRead(call));
+    if (!isRead && !(await this.#mayWrite(open, call.tool))) return;
     if (problem !== undefined) {
       // It is away: nothing passes, and the client is told so as without us.
       if (!open.signal.aborted) await this.#line.pass(open);
       return;
     }
-    const isRead = tool !== undefined && (await this.#isRead(call));
     const { arguments: args, origin } = call;
     let answer: Answer = { kind: 'pass', detail: '' };
     if (!isRead) {
@@ -160,6 +178,7 @@ export class ToolCalls {
       toolDefinition: tool.definition,
       replays: origin.replays,
       signal: open.signal,
+      hasLeft: () => this.#line.ended.aborted,
       delivery: 'told',
       via: `${this.#line.via}:${open.key}`,
       ...(origin.run === undefined ? {} : { run: origin.run }),
@@ -171,6 +190,7 @@ export class ToolCalls {
   async #write(open: OpenCall, call: ToolCall, tool: ListedTool): Promise<void> {
     const { facts, ledger, server } = this.#parts;
     const { origin } = call;
+    if (!(await this.#mayWrite(open, call.tool))) return;
     if (!call.arguments.ok) {
       this.#answerText(open, call.arguments.refusal);
       return;
@@ -305,6 +325,7 @@ export class ToolCalls {
       this.#answerText(open, `The question does not fit: ${question.problem}.`);
       return;
     }
+    if (question.reason !== undefined && !(await this.#mayWrite(open, call.tool))) return;
     let result: string | undefined;
     try {
       const signal = AbortSignal.any([open.signal, this.#line.ended]);
@@ -313,7 +334,7 @@ export class ToolCalls {
           ? question.operation
           : await this.#again(question.operation, question.reason);
       const operation = named && (await ledger.status(named, question.waitMs, signal));
-      const reading = operation && (await ledger.readings.reading(operation));
+      const reading = operation && this.#visible(await ledger.readings.reading(operation));
       result = reading && statusResult(reading, { helperTool: server.tools.helperName, where });
     } catch (cause) {
       this.#parts.report(`An operation could not be read: ${describe(cause)}`);
@@ -339,6 +360,18 @@ export class ToolCalls {
     if (asked === 'not_found') return undefined;
     if (asked === 'tool_unknown') return operation;
     return asked.opened ? asked.operation.id : asked.stands.id;
+  }
+
+  /**
+   * The local account sees everything. Another principal sees of others' work only that it is there, where it may ask
+   * this server: what it was told to ask after, without anybody's words.
+   */
+  #visible(reading: OperationReading): OperationReading | undefined {
+    const { requester, server } = this.#parts;
+    const { operation } = reading;
+    if (isLocalPrincipal(requester) || operation.requester === requester) return reading;
+    if (operation.destination !== server.name) return undefined;
+    return { ...reading, target: undefined, quote: undefined, reason: undefined, reply: undefined };
   }
 
   #fault(open: OpenCall, cause: unknown): void {

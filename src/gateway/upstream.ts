@@ -231,6 +231,8 @@ export class GuardedServer implements Destination {
   #usable(): McpUpstream {
     if (this.#own.isConnected()) return this.#own;
     for (const { upstream } of this.#attached.values()) if (upstream.isConnected()) return upstream;
+    // One that its client has greeted is started again as it was, rather than a second server beside it.
+    for (const { upstream } of this.#attached.values()) if (upstream.handshake !== undefined) return upstream;
     return this.#own;
   }
 

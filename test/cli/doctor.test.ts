@@ -233,7 +233,18 @@ test('a missing passphrase, a server in observe and a configuration that waits a
     const client = cleanUps.started(
       new LineProcess(
         process.execPath,
-        [COUNTERFOIL, 'mcp', '--config', file, '--data', home.data, '--', process.execPath, ...args],
+        [
+          COUNTERFOIL,
+          'mcp',
+          '--no-resident',
+          '--config',
+          file,
+          '--data',
+          home.data,
+          '--',
+          process.execPath,
+          ...args,
+        ],
         { env: home.env },
       ),
     );

@@ -31,7 +31,7 @@ function setup(cleanUps: CleanUps, change: (name: string, text: string) => strin
   for (const [name, text] of files) writeFileSync(join(folder, name), change(name, text));
   const tickets = join(folder, 'tickets');
   const data = join(folder, 'data');
-  const options = ['--data', data, '--config', join(folder, 'gateway.yaml')];
+  const options = ['--no-resident', '--data', data, '--config', join(folder, 'gateway.yaml')];
   const server = [process.execPath, here('./tickets-server.mjs'), tickets];
   return {
     arguments: ['mcp', ...options, '--', ...server],

@@ -202,11 +202,13 @@ describe('an irreversible write', () => {
     const id = operationOf(await first.call('erase', { thing: 7 }));
     await first.end();
     const approved = await approve(id, '--digest', await digest(id));
-    expect(approved.stdout).toContain(
-      'It is sent by a running gateway to fixture; until one runs it stays ready.',
+    expect(approved.stdout).toMatch(
+      /No gateway to fixture runs now: it waits for one, and is sent when one starts, until \d{4}-\S+ \S+ UTC\./,
     );
     const shown = await command('show', id);
-    expect(shown.stdout).toMatch(/Ready to send\nNot sent yet\. Waits for a gateway to fixture\./);
+    expect(shown.stdout).toMatch(
+      /Ready to send\nNot sent yet\. Waits for a gateway to fixture; none runs now\./,
+    );
     expect(shown.code).toBe(10);
     const told = await command('queue', '--json');
     expect(JSON.parse(told.stdout)).toMatchObject({ operations: [{ label: 'Ready to send' }] });

@@ -291,13 +291,16 @@ export interface GatewayOptions {
   readonly run?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly uid?: number;
+  /** True: a pipe to the resident process of the data directory. */
+  readonly resident?: boolean;
 }
 
 let configCount = 0;
 
 /** The arguments of `node` that start a gateway. */
-export function gatewayArguments({ data, server, config, run }: GatewayOptions): string[] {
-  const options = ['--data', data];
+export function gatewayArguments({ data, server, config, run, resident }: GatewayOptions): string[] {
+  // A process of its own, whose end is the gateway's.
+  const options = [...(resident === true ? [] : ['--no-resident']), '--data', data];
   if (config !== undefined) {
     configCount += 1;
     const file = join(dirname(data), `config-${configCount}.yaml`);

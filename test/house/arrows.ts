@@ -37,7 +37,12 @@ export const ROOMS: { readonly [room: string]: Room } = {
   },
 
   engine: {
-    arrows: ['core', 'store/port.ts', 'destination/port.ts'],
+    arrows: [
+      'core',
+      { to: 'access/tokens.ts', as: 'types', because: 'rows of tokens are kept as other rows are' },
+      'store/port.ts',
+      'destination/port.ts',
+    ],
     node: ['crypto', 'perf_hooks'],
     packages: [],
   },
@@ -50,6 +55,8 @@ export const ROOMS: { readonly [room: string]: Room } = {
   gateway: {
     arrows: [
       'core',
+      'access',
+      { to: 'store/port.ts', because: 'a store that cannot be read now is told from a fault of ours' },
       'engine',
       'contracts',
       'destination/port.ts',
@@ -75,8 +82,14 @@ export const ROOMS: { readonly [room: string]: Room } = {
     packages: [],
   },
 
+  resident: {
+    arrows: [],
+    node: ['child_process', 'crypto', 'fs', 'net', 'os', 'path', 'stream', 'timers'],
+    packages: [],
+  },
+
   'compose.ts': {
-    arrows: ['core', 'contracts', 'store', 'destination', 'engine', 'gateway'],
+    arrows: ['core', 'access', 'contracts', 'store', 'destination', 'engine', 'gateway'],
     node: ['crypto', 'fs', 'path', 'stream'],
     packages: [],
   },
@@ -93,8 +106,18 @@ export const ROOMS: { readonly [room: string]: Room } = {
     packages: [],
   },
   cli: {
-    arrows: ['access', 'core', 'contracts', 'clients', 'engine', 'gateway', 'compose.ts', 'store/port.ts'],
-    node: ['fs', 'os', 'path', 'readline', 'stream', 'timers', 'tty', 'url', 'util'],
+    arrows: [
+      'access',
+      'core',
+      'contracts',
+      'clients',
+      'engine',
+      'gateway',
+      'resident',
+      'compose.ts',
+      'store/port.ts',
+    ],
+    node: ['crypto', 'fs', 'net', 'os', 'path', 'readline', 'stream', 'timers', 'tty', 'url', 'util'],
     packages: ['commander'],
   },
 };
@@ -131,6 +154,7 @@ export const PROCESS: {
     members: 'any',
     because: 'arguments, environment, exit code, signals and the standard streams are its own',
   },
+  'resident/place.ts': { members: ['platform'], because: 'where sockets are files, and where they are not' },
   'compose.ts': { members: ['pid'], because: 'the name of a file that only this process writes' },
   'engine/presence.ts': {
     members: ['kill', 'pid', 'platform'],

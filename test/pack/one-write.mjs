@@ -62,7 +62,9 @@ async function writeOne(args) {
     server,
     log,
   ];
-  const gateway = spawn('npx', command, { cwd: folder, stdio: ['pipe', 'pipe', 'inherit'] });
+  // The process that it leaves behind, for other clients, is not to wait for any.
+  const env = { ...process.env, COUNTERFOIL_RESIDENT_IDLE: 'PT0.1S' };
+  const gateway = spawn('npx', command, { cwd: folder, env, stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = once(gateway, 'close');
   const lines = createInterface({ input: gateway.stdout })[Symbol.asyncIterator]();
   const tell = (message) => gateway.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);

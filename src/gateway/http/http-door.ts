@@ -8,13 +8,22 @@ import { type HttpRefusal, sendRefusal } from './refusals.ts';
 import { hostProblem, LOOPBACK_NAMES, refused } from './request-guard.ts';
 
 /** Who asks, or what is answered instead; nobody else reads a credential. */
-export type Authenticate = (request: IncomingMessage) => Authentication | Promise<Authentication>;
+export type Authenticate = (
+  request: IncomingMessage,
+  server: string,
+) => Authentication | Promise<Authentication>;
 
 export type Authentication = { readonly principal: string } | { readonly refusal: HttpRefusal };
 
+/** A server behind a path, or the sentence that says why there is none. */
+export type DoorEndpoint = { readonly server: string } & (
+  | { readonly endpoint: McpEndpoint; readonly problem?: undefined }
+  | { readonly problem: string; readonly endpoint?: undefined }
+);
+
 export interface HttpDoorParts {
   /** By path. */
-  readonly endpoints: ReadonlyMap<string, McpEndpoint>;
+  readonly endpoints: ReadonlyMap<string, DoorEndpoint>;
   readonly authenticate: Authenticate;
   /** Names beside those of loopback under which the door may be asked for. */
   readonly hostNames: readonly string[];
@@ -55,7 +64,12 @@ export class HttpDoor {
   async close(): Promise<void> {
     this.#isClosing = true;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    await Promise.all([...new Set(this.#parts.endpoints.values())].map((endpoint) => endpoint.close()));
+    const endpoints = new Set(
+      [...this.#parts.endpoints.values()].flatMap(({ endpoint }) =>
+        endpoint === undefined ? [] : [endpoint],
+      ),
+    );
+    await Promise.all([...endpoints].map((endpoint) => endpoint.close()));
     this.#server.closeAllConnections();
     await closed;
   }
@@ -76,10 +90,12 @@ export class HttpDoor {
     if (foreign !== undefined) return foreign;
     if (this.#isClosing) return refused(503, 'The gateway is closing.', { connection: 'close' });
     const path = (request.url ?? '').split('?')[0] ?? '';
-    const endpoint = this.#parts.endpoints.get(path);
-    if (endpoint === undefined) return refused(404, 'No server is behind this path.');
-    const who = await this.#parts.authenticate(request);
+    const behind = this.#parts.endpoints.get(path);
+    if (behind === undefined) return refused(404, 'No server is behind this path.');
+    const who = await this.#parts.authenticate(request, behind.server);
     if ('refusal' in who) return who.refusal;
+    const { endpoint, problem } = behind;
+    if (endpoint === undefined) return refused(503, `${behind.server} cannot be served. ${problem}`);
     await endpoint.handle(request, response, who.principal);
     return undefined;
   }
