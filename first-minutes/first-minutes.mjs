@@ -152,8 +152,9 @@ async function firstMinutes() {
     const asking = [...planned, IRREVERSIBLE]
       .map(({ server, tool }) => `${server} ${tool}`)
       .filter((name) => ['irreversible', 'unclassified'].includes(classes.get(name)));
-    expect(isDeepStrictEqual([...waited], [...new Set(asking)]), `waited: ${[...waited].join(', ')}`);
-    return [...waited].join(', ');
+    const [found, said] = [waited, new Set(asking)].map((names) => [...names].join(', '));
+    expect(found === said, `waited: ${found}; init said: ${said === '' ? 'none' : said}`);
+    return found;
   });
 
   await steps.step('queue, show, passphrase, approve', async (expect) => {

@@ -1,14 +1,16 @@
 // `counterfoil show` and `counterfoil queue`: what is recorded, for people and for scripts.
 
+import { isStrongEnough } from '../core/authority.ts';
 import { idInstant } from '../core/ids.ts';
 import type { Operation } from '../core/operation.ts';
 import { type ToolDifference, toolDifference } from '../core/tool-difference.ts';
 import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import type { HistoryEntry, OperationReading } from '../engine/readings.ts';
-import { withLedger } from './data-directory.ts';
+import { dataDirectory, withLedger } from './data-directory.ts';
 import { evidenceLine, historyLine, instant, payloadLines, printable } from './lines.ts';
 import { CommandFault, EXIT, exitCodeOf, print, printJson, say } from './output.ts';
+import { isPassphraseSet } from './passphrase.ts';
 
 export interface ShowOptions {
   readonly data?: string;
@@ -218,11 +220,12 @@ export async function queue(options: { readonly data?: string; readonly json?: b
       print('Nothing waits for a person, and nothing is open.');
       return EXIT.done;
     }
+    const hasPassphrase = await isPassphraseSet(ledger, dataDirectory(options.data));
     for (const [heading, stages] of GROUPS) {
       const group = readings.filter((reading) => stages.includes(reading.operation.stage));
       if (group.length === 0) continue;
       print(`${heading} (${group.length})`);
-      for (const reading of group) for (const line of queueLines(reading)) print(`  ${line}`);
+      for (const reading of group) for (const line of queueLines(reading, hasPassphrase)) print(`  ${line}`);
     }
     return EXIT.done;
   });
@@ -240,7 +243,10 @@ function classHint(given: string): string {
   return `  Approved, the tool is ${given} from then on; or say --class ${others.slice(0, -1).join(', ')} or ${others.at(-1)}.`;
 }
 
-function queueLines(reading: ShownReading): readonly string[] {
+const NO_PASSPHRASE =
+  '  To approve it, a passphrase is asked, and none is set yet. Set it first, in a terminal: counterfoil passphrase set';
+
+function queueLines(reading: ShownReading, hasPassphrase: boolean): readonly string[] {
   const { operation } = reading;
   const lines = [
     `${operation.id}  ${whatWords(reading)}`,
@@ -255,6 +261,7 @@ function queueLines(reading: ShownReading): readonly string[] {
     ...reasonLines(reading),
     ...payloadLines(reading.payload.text),
     `  To decide: counterfoil approve ${operation.id} --digest ${operation.digest.slice(0, 12)}   (or: deny … --reason TEXT)`,
+    ...(!hasPassphrase && !isStrongEnough('same_account', operation.toolClass) ? [NO_PASSPHRASE] : []),
     ...(question === 'unclassified' ? [classHint('ordinary')] : []),
     ...(question === 'tool_changed' ? [classHint(operation.classBefore ?? 'ordinary')] : []),
   ];
