@@ -12,6 +12,7 @@ import { drillPoint } from './drill-point.ts';
 import { loadRules, modeWords, quietConsole, reporter, rulesInForce, settingsOf } from './gateway-setup.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, say } from './output.ts';
+import { nameHere } from './starter.ts';
 import { packageVersion } from './version.ts';
 
 export interface McpOptions {
@@ -46,7 +47,7 @@ export async function mcp(command: readonly string[], options: McpOptions): Prom
     requester: `local:${localAccount()}`,
     run: options.run ?? config?.run,
     // At most three words: what is longer is cut where the model is told of it.
-    where: 'counterfoil queue',
+    where: `${nameHere()} queue`,
     input: process.stdin,
     output: process.stdout,
     report: reporter(),

@@ -23,6 +23,7 @@ import {
 } from './gateway-setup.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, say } from './output.ts';
+import { nameHere } from './starter.ts';
 import { packageVersion } from './version.ts';
 
 export interface ServeOptions {
@@ -57,7 +58,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     hostNames: config.listen?.names ?? [],
     authenticate: () => ({ principal: `local:${localAccount()}` }),
     settings,
-    where: 'counterfoil queue',
+    where: `${nameHere()} queue`,
     report: reporter(),
     reached,
     version: packageVersion(),

@@ -220,13 +220,13 @@ export async function queue(options: { readonly data?: string; readonly json?: b
       print('Nothing waits for a person, and nothing is open.');
       return EXIT.done;
     }
-    const hasPassphrase = await isPassphraseSet(ledger, dataDirectory(options.data));
     for (const [heading, stages] of GROUPS) {
       const group = readings.filter((reading) => stages.includes(reading.operation.stage));
       if (group.length === 0) continue;
       print(`${heading} (${group.length})`);
-      for (const reading of group) for (const line of queueLines(reading, hasPassphrase)) print(`  ${line}`);
+      for (const reading of group) for (const line of queueLines(reading)) print(`  ${line}`);
     }
+    if (await needsPassphrase(ledger, operations, options.data)) print(NO_PASSPHRASE);
     return EXIT.done;
   });
 }
@@ -244,9 +244,21 @@ function classHint(given: string): string {
 }
 
 const NO_PASSPHRASE =
-  '  To approve it, a passphrase is asked, and none is set yet. Set it first, in a terminal: counterfoil passphrase set';
+  'What cannot be taken back is approved with your passphrase, and none is set yet. Set it first, in a terminal: counterfoil passphrase set';
 
-function queueLines(reading: ShownReading, hasPassphrase: boolean): readonly string[] {
+/** Whether something waits that nobody can approve yet. */
+async function needsPassphrase(
+  ledger: Ledger,
+  operations: readonly Operation[],
+  data: string | undefined,
+): Promise<boolean> {
+  const isAsked = operations.some(
+    ({ stage, toolClass }) => stage === 'awaiting_approval' && !isStrongEnough('same_account', toolClass),
+  );
+  return isAsked && !(await isPassphraseSet(ledger, dataDirectory(data)));
+}
+
+function queueLines(reading: ShownReading): readonly string[] {
   const { operation } = reading;
   const lines = [
     `${operation.id}  ${whatWords(reading)}`,
@@ -261,7 +273,6 @@ function queueLines(reading: ShownReading, hasPassphrase: boolean): readonly str
     ...reasonLines(reading),
     ...payloadLines(reading.payload.text),
     `  To decide: counterfoil approve ${operation.id} --digest ${operation.digest.slice(0, 12)}   (or: deny … --reason TEXT)`,
-    ...(!hasPassphrase && !isStrongEnough('same_account', operation.toolClass) ? [NO_PASSPHRASE] : []),
     ...(question === 'unclassified' ? [classHint('ordinary')] : []),
     ...(question === 'tool_changed' ? [classHint(operation.classBefore ?? 'ordinary')] : []),
   ];

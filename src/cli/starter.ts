@@ -35,7 +35,12 @@ export function commandHere(): string {
         : realPath(join(folder, name)) === realPath(script),
     );
   if (lastingFolders().some(isFound)) return OUR_NAME;
-  return isInCache(script) ? `npx ${OUR_NAME}` : script;
+  return isInCache(script) ? nameHere() : script;
+}
+
+/** The same where the PATH of this process is not that of a person, as that of a client's server is not. */
+export function nameHere(): string {
+  return isInCache(resolve(process.argv[1] ?? '')) ? `npx ${OUR_NAME}` : OUR_NAME;
 }
 
 /** What npx has fetched for one call lies here until its cache is cleared. */

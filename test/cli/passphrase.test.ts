@@ -59,7 +59,7 @@ describe('what cannot be taken back', PATIENT, () => {
     expect(await stage()).toBe('awaiting_approval');
     expect(calls()).toHaveLength(0);
     const hint =
-      'a passphrase is asked, and none is set yet. Set it first, in a terminal: counterfoil passphrase set';
+      'with your passphrase, and none is set yet. Set it first, in a terminal: counterfoil passphrase set';
     expect((await counterfoil(['queue', '--data', data])).stdout).toContain(hint);
     await set();
     expect((await counterfoil(['queue', '--data', data])).stdout).not.toContain(hint);
