@@ -256,6 +256,15 @@ function program(): Command {
     .action(async (options) => {
       exitCode = await (await import('./try.ts')).tryLostReply(options);
     });
+  root
+    .command('demo')
+    .description(
+      'seven short stories with real faults: what the destination holds, with and without the gateway',
+    )
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./demo.ts')).demo(options);
+    });
   const passphrase = root
     .command('passphrase')
     .description('the passphrase by which the owner approves what cannot be taken back');

@@ -18,6 +18,7 @@ import { localAccount } from './account.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, say } from './output.ts';
 import type { NamedServer } from './server-name.ts';
+import { nameHere } from './starter.ts';
 
 /** Whatever a library prints must not come between the lines of the protocol. */
 export function quietConsole(): void {
@@ -25,7 +26,9 @@ export function quietConsole(): void {
 }
 
 /** Where a person can look. At most three words: what is longer is cut where the model is told of it. */
-export const WHERE = 'counterfoil queue';
+export function where(): string {
+  return `${nameHere()} queue`;
+}
 
 const SAME_AGAIN_MS = 60_000;
 const REPORTS_KEPT_MAX = 1_000;

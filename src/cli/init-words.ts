@@ -62,7 +62,7 @@ function standingWords({ entry, standing, place }: SurveyedServer, look: Look | 
       if (entry.isOff)
         return 'is switched off in its client, and was not started; --server takes it all the same';
       return place.scope === 'project'
-        ? 'comes with the project, and was not started; it is left as it is'
+        ? 'comes with the project, and was not started; it is left as it is. --yes starts it'
         : 'was not started';
     }
   }
@@ -80,7 +80,11 @@ function lookLines(look: Look & { readonly answered: true }): readonly string[] 
 export function printEnd(
   plans: readonly FilePlan[],
   written: readonly Written[],
-  { isWriting, isAgreed }: { readonly isWriting: boolean; readonly isAgreed: boolean },
+  {
+    isWriting,
+    isAgreed,
+    hints,
+  }: { readonly isWriting: boolean; readonly isAgreed: boolean; readonly hints: readonly string[] },
 ): void {
   print('');
   if (!isWriting) print('Nothing is to be written.');
@@ -93,14 +97,19 @@ export function printEnd(
     } else print(`${path} was not written: ${printable(each.problem)}.`);
   }
   if (!written.some(({ isWritten }) => isWritten)) return;
-  const clients = new Set(plans.flatMap(({ servers }) => servers.map(({ place }) => place.title)));
-  print(`Start anew what has these servers open: ${[...clients].join('; ')}.`);
+  print(restartWords(plans.flatMap(({ servers }) => servers.map(({ place }) => place.title))));
   if (plans.some(({ servers }) => servers.some(({ place }) => place.scope === 'project'))) {
     print(
       'A file of a project may be shared with others, who have us elsewhere: init --via npx writes it for all.',
     );
   }
   print('What waits for a person: counterfoil queue. To take all of this back: counterfoil leave');
+  for (const hint of hints) print(hint);
+}
+
+/** A client reads its file when it starts its servers. */
+export function restartWords(titles: readonly string[]): string {
+  return `Restart what has these servers open, or it goes on as before: ${[...new Set(titles)].map(printable).join('; ')}.`;
 }
 
 export function asJson(

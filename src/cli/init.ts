@@ -2,14 +2,15 @@
 
 import { maskArguments, maskWords } from '../clients/masking.ts';
 import { placesOf } from '../clients/places.ts';
-import { dataDirectory, journalIn, rulesIn } from './data-directory.ts';
+import { dataDirectory, journalIn, rulesIn, withLedger } from './data-directory.ts';
 import { type FilePlan, planFiles, type Written, writeFiles } from './guard-files.ts';
 import { asJson, printEnd, printSurvey } from './init-words.ts';
 import { printable } from './lines.ts';
 import { type Look, lookAtAll } from './look.ts';
 import { CommandFault, EXIT, printJson, say } from './output.ts';
+import { isPassphraseSet } from './passphrase.ts';
 import { agreed, canAsk } from './question.ts';
-import { starterHere, type Via } from './starter.ts';
+import { commandHere, OUR_NAME, starterHere, type Via } from './starter.ts';
 import { type Survey, type SurveyedServer, survey } from './survey.ts';
 
 export interface InitOptions {
@@ -62,7 +63,7 @@ export async function init(options: InitOptions): Promise<number> {
       })));
   const written = isAgreed ? await writeFiles(plans, data) : [];
   if (options.json === true) printJson(asJson(found, looks, plans, written, options.dryRun === true));
-  else printEnd(plans, written, { isWriting, isAgreed });
+  else printEnd(plans, written, { isWriting, isAgreed, hints: await hints(looks, data) });
   return exitCodeFor(plans, written);
 }
 
@@ -103,6 +104,35 @@ function isToBeGuarded(
 ): boolean {
   if (server.standing.kind !== 'open') return false;
   return looks.get(server)?.answered === true || (options.server ?? []).includes(server.entry.name);
+}
+
+/** What a person comes upon later, and can do now. */
+async function hints(looks: ReadonlyMap<SurveyedServer, Look>, data: string): Promise<readonly string[]> {
+  const irreversible = [...looks.values()]
+    .flatMap((look) => (look.answered ? look.tools : []))
+    .filter((tool) => tool.class === 'irreversible');
+  const isSet = irreversible.length === 0 || (await hasPassphrase(data));
+  const command = commandHere();
+  return [
+    ...(isSet
+      ? []
+      : [
+          'What is irreversible is approved with a passphrase of yours, and none is set yet: counterfoil passphrase set',
+        ]),
+    ...(command === OUR_NAME
+      ? []
+      : [`${OUR_NAME} is not in your PATH: say ${printable(command)} in its place.`]),
+  ];
+}
+
+async function hasPassphrase(data: string): Promise<boolean> {
+  try {
+    return await withLedger(data, (ledger) => isPassphraseSet(ledger, data));
+  } catch (cause) {
+    // Without a ledger none is set; one that cannot be read is told of by doctor, and is no reason for a hint.
+    if (cause instanceof CommandFault) return cause.exitCode !== EXIT.notFound;
+    throw cause;
+  }
 }
 
 function exitCodeFor(plans: readonly FilePlan[], written: readonly Written[]): number {

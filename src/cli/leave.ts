@@ -12,6 +12,7 @@ import { unifiedDiff } from '../clients/diff.ts';
 import { type GuardedEntry, recordLeft } from '../clients/journal.ts';
 import { dataDirectory, journalIn } from './data-directory.ts';
 import { type LeftRecords, leaveRecords } from './export-records.ts';
+import { restartWords } from './init-words.ts';
 import { printable, printableLine } from './lines.ts';
 import { CommandFault, EXIT, print, printJson } from './output.ts';
 import { agreed } from './question.ts';
@@ -185,6 +186,11 @@ function printEnd(
     print(`Still starts us, and was not written by init: ${printable(other)}. Take it out by hand.`);
   }
   if (!about.isAgreed) return;
+  const isChanged = (release: Release): boolean => release === 'restored' || release === 'taken_out';
+  const changed = results.flatMap(({ entries, released }) =>
+    entries.filter((_, index) => isChanged(released[index] ?? 'missing')),
+  );
+  if (changed.length > 0) print(restartWords(changed.map(({ title }) => title)));
   if (left.kind === 'nothing') print('Nothing was ever recorded here.');
   if (left.kind === 'unreadable') print(`Nothing was exported: ${left.problem}`);
   if (left.kind !== 'exported') return;

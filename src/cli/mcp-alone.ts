@@ -15,7 +15,7 @@ import {
   rulesInForce,
   runOf,
   settingsOf,
-  WHERE,
+  where,
 } from './gateway-setup.ts';
 import { EXIT, say } from './output.ts';
 import type { NamedServer } from './server-name.ts';
@@ -49,7 +49,7 @@ export async function mcpAlone(server: NamedServer, options: McpOptions): Promis
     settings: settingsOf(config),
     requester: localPrincipal(localAccount()),
     run: options.run ?? config?.run,
-    where: WHERE,
+    where: where(),
     input: process.stdin,
     output: process.stdout,
     report: reporter(),

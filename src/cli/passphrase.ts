@@ -131,6 +131,16 @@ export async function knownOwner(ledger: Ledger, directory: string): Promise<Kno
   return { state, file: digest, verifier: file.verifier };
 }
 
+/** For a hint alone: a file that is not the owner's is told of where the passphrase is asked, and by `doctor`. */
+export async function isPassphraseSet(ledger: Ledger, directory: string): Promise<boolean> {
+  try {
+    return (await knownOwner(ledger, directory)) !== undefined;
+  } catch (cause) {
+    if (cause instanceof CommandFault) return true;
+    throw cause;
+  }
+}
+
 function strangeFile(directory: string): CommandFault {
   return new CommandFault(
     EXIT.notAllowed,

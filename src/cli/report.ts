@@ -85,7 +85,7 @@ function asLines(
   const caught = repeats.reduce((sum, { count }) => sum + count, 0);
   const { asked, unclear } = totals;
   return [
-    `Written: ${counted(totals.operations, 'operation')}`,
+    `Recorded: ${counted(totals.operations, 'operation')}`,
     ...totals.tools.map(
       ({ class: toolClass, destination, effects, operations: count, tool }) =>
         `  ${printable(tool)} on ${destination} (${toolClass}): ${count}, of them ${Object.entries(effects)
@@ -98,6 +98,7 @@ function asLines(
       ({ count, operation }) =>
         `  ${operation}: an equal call was answered with it ${count === 1 ? 'once' : `${count} times`}`,
     ),
+    ...(totals.waiting === 0 ? [] : [`Waiting for a person: ${totals.waiting}. See: counterfoil queue`]),
     ...observedLines(totals),
     ...gaps.map(
       ({ destination, from, reasons, to, tools }) =>

@@ -17,7 +17,7 @@ import {
   rulesInForce,
   runOf,
   settingsOf,
-  WHERE,
+  where,
 } from './gateway-setup.ts';
 import { reachOf, recordingLine } from './mcp-alone.ts';
 import { CommandFault } from './output.ts';
@@ -84,7 +84,7 @@ async function hosted(
       destination,
       rules,
       settings: settingsOf(config),
-      where: WHERE,
+      where: where(),
       report: reporter((message) => {
         log(`${destination}: ${message}`);
         for (const each of talks.get(spec.key) ?? []) each(`${message}\n`);

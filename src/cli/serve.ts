@@ -6,7 +6,7 @@ import { StoreFault } from '../store/port.ts';
 import { localAccount } from './account.ts';
 import { dataDirectory } from './data-place.ts';
 import { drillPoint } from './drill-point.ts';
-import { modeWords, quietConsole, reporter, WHERE } from './gateway-setup.ts';
+import { modeWords, quietConsole, reporter, where } from './gateway-setup.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, say } from './output.ts';
 import { readServers, serversInForce, sorted } from './served-servers.ts';
@@ -50,7 +50,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     hostNames: [...(listen?.names ?? []), ...(isLoopback ? [] : [host.includes(':') ? `[${host}]` : host])],
     localPrincipal: isLoopback ? localPrincipal(localAccount()) : undefined,
     settings,
-    where: WHERE,
+    where: where(),
     report: reporter(),
     reached,
     version: packageVersion(),

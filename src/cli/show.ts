@@ -1,14 +1,16 @@
 // `counterfoil show` and `counterfoil queue`: what is recorded, for people and for scripts.
 
+import { isStrongEnough } from '../core/authority.ts';
 import { idInstant } from '../core/ids.ts';
 import type { Operation } from '../core/operation.ts';
 import { type ToolDifference, toolDifference } from '../core/tool-difference.ts';
 import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import type { HistoryEntry, OperationReading } from '../engine/readings.ts';
-import { withLedger } from './data-directory.ts';
+import { dataDirectory, withLedger } from './data-directory.ts';
 import { evidenceLine, historyLine, instant, payloadLines, printable } from './lines.ts';
 import { CommandFault, EXIT, exitCodeOf, print, printJson, say } from './output.ts';
+import { isPassphraseSet } from './passphrase.ts';
 
 export interface ShowOptions {
   readonly data?: string;
@@ -224,6 +226,7 @@ export async function queue(options: { readonly data?: string; readonly json?: b
       print(`${heading} (${group.length})`);
       for (const reading of group) for (const line of queueLines(reading)) print(`  ${line}`);
     }
+    if (await needsPassphrase(ledger, operations, options.data)) print(NO_PASSPHRASE);
     return EXIT.done;
   });
 }
@@ -238,6 +241,21 @@ const GROUPS: readonly (readonly [string, readonly string[]])[] = [
 function classHint(given: string): string {
   const others = ['read', 'ordinary', 'irreversible', 'interactive'].filter((one) => one !== given);
   return `  Approved, the tool is ${given} from then on; or say --class ${others.slice(0, -1).join(', ')} or ${others.at(-1)}.`;
+}
+
+const NO_PASSPHRASE =
+  'What cannot be taken back is approved with your passphrase, and none is set yet. Set it first, in a terminal: counterfoil passphrase set';
+
+/** Whether something waits that nobody can approve yet. */
+async function needsPassphrase(
+  ledger: Ledger,
+  operations: readonly Operation[],
+  data: string | undefined,
+): Promise<boolean> {
+  const isAsked = operations.some(
+    ({ stage, toolClass }) => stage === 'awaiting_approval' && !isStrongEnough('same_account', toolClass),
+  );
+  return isAsked && !(await isPassphraseSet(ledger, dataDirectory(data)));
 }
 
 function queueLines(reading: ShownReading): readonly string[] {

@@ -1,6 +1,6 @@
 // How an entry of a client's configuration names us, so that a desktop app that knows nobody's PATH can start us.
 
-import { realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import type { Starter } from '../clients/own-command.ts';
@@ -22,6 +22,27 @@ export function starterHere(asked: Via | undefined): StarterHere {
   return { via, words: process.platform === 'win32' ? ['cmd', '/c', 'npx', ...npx] : ['npx', ...npx] };
 }
 
+export const OUR_NAME = 'counterfoil';
+
+/** What a person types here to call us: our name where a shell finds it, also after this call. */
+export function commandHere(): string {
+  const script = resolve(process.argv[1] ?? '');
+  const names = process.platform === 'win32' ? [`${OUR_NAME}.cmd`, `${OUR_NAME}.exe`] : [OUR_NAME];
+  const isFound = (folder: string): boolean =>
+    names.some((name) =>
+      process.platform === 'win32'
+        ? existsSync(join(folder, name))
+        : realPath(join(folder, name)) === realPath(script),
+    );
+  if (lastingFolders().some(isFound)) return OUR_NAME;
+  return isInCache(script) ? nameHere() : script;
+}
+
+/** The same where the PATH of this process is not that of a person, as that of a client's server is not. */
+export function nameHere(): string {
+  return isInCache(resolve(process.argv[1] ?? '')) ? `npx ${OUR_NAME}` : OUR_NAME;
+}
+
 /** What npx has fetched for one call lies here until its cache is cleared. */
 function isInCache(script: string): boolean {
   return /[\\/]_npx[\\/]/.test(realPath(script));
@@ -31,12 +52,16 @@ function isInCache(script: string): boolean {
 function stableNode(): string {
   const here = process.execPath;
   const name = process.platform === 'win32' ? 'node.exe' : 'node';
-  const found = (process.env['PATH'] ?? '')
-    .split(delimiter)
-    .filter((folder) => folder !== '' && resolve(folder) === folder && !isOfOneShell(folder))
+  const found = lastingFolders()
     .map((folder) => join(folder, name))
     .find((path) => realPath(path) === realPath(here));
   return found ?? here;
+}
+
+function lastingFolders(): readonly string[] {
+  return (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .filter((folder) => folder !== '' && resolve(folder) === folder && !isOfOneShell(folder));
 }
 
 /** fnm makes a folder of links for each shell, and `npm run` puts the project's own first. */

@@ -106,7 +106,7 @@ function standingOf(entry: ServerEntry, taken: Map<string, string>): Standing {
       // The seam for servers behind an address: what `counterfoil mcp` is given in place of a command goes here.
       return {
         kind: 'cannot',
-        problem: `cannot be guarded yet: it is reached over HTTP (${shownAddress(server.url)}), and only servers that are started by a command can`,
+        problem: `cannot be put behind us by init yet: it is reached over HTTP (${shownAddress(server.url)}). One without a sign-in can by hand: counterfoil mcp --url ADDRESS`,
       };
     case 'stdio': {
       if (server.own !== undefined) return { kind: 'ours', own: server.own, name: server.own.name ?? name };

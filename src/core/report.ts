@@ -20,6 +20,8 @@ export interface Report {
   readonly asked: { readonly [mode in Mode]: number };
   /** Not settled, or settled as something that nobody knows; the oldest first. */
   readonly unclear: readonly Operation[];
+  /** Not sent, because a person has still to say something. */
+  readonly waiting: number;
   /** Recorded in `observe`: sent, and not guarded. */
   readonly observed: number;
   /** Of those, equal calls that guard would have answered and not sent. */
@@ -36,6 +38,7 @@ export function reportOf(operations: readonly Operation[]): Report {
       strict: askedIn('strict', operations),
     },
     unclear: operations.filter(isUnclear).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+    waiting: operations.filter(({ stage }) => stage === 'awaiting_approval' || stage === 'held').length,
     observed: operations.filter(({ observed }) => observed !== undefined).length,
     observedRepeats: operations.filter(({ observed }) => observed?.guard === 'answer').length,
   };

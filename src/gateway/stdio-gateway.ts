@@ -39,7 +39,8 @@ export class StdioGateway {
         }),
     });
     try {
-      for await (const chunk of this.#input) {
+      // Where both ways are one socket, its end must not take along what is still to be answered.
+      for await (const chunk of this.#input.iterator({ destroyOnReturn: false })) {
         framing.push(chunk as Buffer);
         await handled;
       }

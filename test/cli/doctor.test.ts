@@ -69,7 +69,9 @@ test('each server that is not behind us is named, with what to do', async () => 
   expect(stdout).toMatch(
     /shop is not behind us: its client starts it itself\n +→ counterfoil init --server shop$/m,
   );
-  expect(stdout).toMatch(/web is not behind us, and cannot be guarded yet: it is reached over HTTP/);
+  expect(stdout).toMatch(
+    /web is not behind us, and cannot be put behind us by init yet: it is reached over HTTP .*: counterfoil mcp --url ADDRESS/,
+  );
 });
 
 test('reads on the server’s own word, unclassified tools, and what passes unguarded are named', async () => {

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 import { CleanUps, COUNTERFOIL, LineProcess, TOOLS_SERVER } from '../gateway/processes.ts';
 import { cursorFile, filesystemEntry, Home, type JsonOutput, type JsonServer } from './home.ts';
@@ -158,6 +159,41 @@ describe('a server is put behind us', () => {
   });
 });
 
+describe('what comes next is said', () => {
+  const MEMORY = fileURLToPath(
+    new URL('../../node_modules/@modelcontextprotocol/server-memory/dist/index.js', import.meta.url),
+  );
+  const PASSPHRASE_HINT =
+    'What is irreversible is approved with a passphrase of yours, and none is set yet: counterfoil passphrase set';
+
+  test('a passphrase where a tool cannot be taken back, and what is to be restarted', async () => {
+    const home = new Home(cleanUps);
+    const memory = {
+      command: process.execPath,
+      args: [MEMORY],
+      env: { MEMORY_FILE_PATH: home.path('m.json') },
+    };
+    home.write(CURSOR, cursorFile({ memory }));
+    const { stdout } = await home.run(['init', '--yes']);
+    expect(stdout).toContain(PASSPHRASE_HINT);
+    expect(stdout).toContain('Restart what has these servers open, or it goes on as before: Cursor.\n');
+  });
+
+  test('no passphrase where no tool needs one', async () => {
+    expect((await notesHome().run(['init', '--yes'])).stdout).not.toContain('passphrase');
+  });
+
+  test('how we are called, where the shell does not find us by our name', async () => {
+    const hint = `counterfoil is not in your PATH: say ${COUNTERFOIL} in its place.`;
+    expect((await notesHome().run(['init', '--yes'])).stdout).toContain(hint);
+    const home = notesHome();
+    mkdirSync(home.path('bin'));
+    symlinkSync(COUNTERFOIL, home.path('bin', 'counterfoil'));
+    const { stdout } = await home.run(['init', '--yes'], { env: { PATH: home.path('bin') } });
+    expect(stdout).not.toContain('PATH');
+  });
+});
+
 describe('nothing is written', () => {
   test.each([
     ['with --dry-run', ['--dry-run'], 0],
@@ -269,7 +305,7 @@ describe('one that cannot be served is listed with its sentence, and the others 
       /^did not answer: .*exit code 3.*; it said: bad key •••; all of it is in /,
     );
     expect(serverOf(output, 'web').problem).toMatch(
-      /^cannot be guarded yet: it is reached over HTTP \(https:\/\/h\.example\/•••\)/,
+      /^cannot be put behind us by init yet: it is reached over HTTP \(https:\/\/h\.example\/•••\)/,
     );
     expect(serverOf(output, 'lost').problem).toBe('was not started: its folder /nowhere is not there');
     expect(serverOf(output, 'odd').problem).toBe('cannot be guarded: it has neither a command nor a url');

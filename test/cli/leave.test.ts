@@ -43,8 +43,11 @@ describe('after leave every file is byte for byte what it was before init', () =
     const between = home.files();
     const changed = Object.keys(before).filter((path) => before[path] !== between[path]);
     expect(changed).toHaveLength(5);
-    const { code } = await home.run(['leave', '--yes']);
+    const { code, stdout } = await home.run(['leave', '--yes']);
     expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^Restart what has these servers open, or it goes on as before: .*Cursor.*; VS Code/m,
+    );
     expect(home.files()).toEqual(before);
   });
 
@@ -100,6 +103,7 @@ describe('what cannot be taken back is told', () => {
     const before = home.files();
     const { code, stdout } = await home.run(['leave', '--yes']);
     expect([code, stdout]).toEqual([0, expect.stringMatching(words)]);
+    expect(stdout).not.toContain('Restart');
     expect(home.files()).toEqual(before);
     expect((await home.run(['leave', '--yes'])).stdout).toContain(
       'init has changed no file that is not back already',

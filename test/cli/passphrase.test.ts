@@ -49,7 +49,7 @@ async function setup() {
 
 describe('what cannot be taken back', PATIENT, () => {
   test('is not approved by the account alone: the sentence says what to do, and nothing is sent', async () => {
-    const { approve, calls, stage } = await setup();
+    const { approve, calls, data, set, stage } = await setup();
     const ran = await counterfoil(approve);
     expect(ran.code).toBe(4);
     expect(ran.stdout).toBe('');
@@ -58,6 +58,11 @@ describe('what cannot be taken back', PATIENT, () => {
     );
     expect(await stage()).toBe('awaiting_approval');
     expect(calls()).toHaveLength(0);
+    const hint =
+      'with your passphrase, and none is set yet. Set it first, in a terminal: counterfoil passphrase set';
+    expect((await counterfoil(['queue', '--data', data])).stdout).toContain(hint);
+    await set();
+    expect((await counterfoil(['queue', '--data', data])).stdout).not.toContain(hint);
   });
 
   test('is not approved without a terminal, whatever is piped in or set in the environment', async () => {

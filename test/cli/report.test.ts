@@ -36,6 +36,7 @@ describe('the report', PATIENT, () => {
       repeatsCaught: 3,
       observed: 0,
       unclear: [],
+      waiting: 3,
       gaps: [],
       tools: [
         { tool: 'erase', class: 'irreversible', operations: 1, effects: { not_sent: 1 } },
@@ -49,6 +50,7 @@ describe('the report', PATIENT, () => {
     expect(text).toContain('  note on fixture (ordinary): 3, of them 3 accepted, not checked\n');
     expect(text).toContain('by the classes of the tools: observe 0, guard 2, strict 6\n');
     expect(text).toContain('Repeats that were caught: 3, of 2 operations\n');
+    expect(text).toContain('Waiting for a person: 3. See: counterfoil queue\n');
     expect(text).toContain('Unclear: nothing\n');
   });
 

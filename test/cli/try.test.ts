@@ -33,7 +33,7 @@ describe('counterfoil try lost-reply', PATIENT, () => {
     expect(told).toMatchObject({
       ok: true,
       withoutGateway: { records: 2 },
-      withGateway: { records: 1, effect: 'accepted' },
+      withGateway: { records: 1, effect: 'verified' },
     });
     expect(told.withoutGateway.answers[0]).toBe('no answer: the connection ended');
     expect(told.withGateway.answers[0]).toMatch(

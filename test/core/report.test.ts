@@ -28,6 +28,7 @@ describe('the report', () => {
       tools: [],
       asked: { observe: 0, guard: 0, strict: 0 },
       unclear: [],
+      waiting: 0,
       observed: 0,
       observedRepeats: 0,
     });

@@ -135,9 +135,9 @@ export const FILES: {
     packages: ['@photostructure/sqlite'],
     because: 'the engine where Node carries none that is recent enough',
   },
-  'cli/try.ts': {
+  'cli/wire-client.ts': {
     node: ['child_process'],
-    because: 'the story is told with processes that it starts itself',
+    because: 'the stories of try and demo are told with processes that they start themselves',
   },
   'gateway/schema-checks.ts': {
     packages: ['ajv'],

@@ -1,7 +1,7 @@
 // The commands of the checkout: what they say when there is nothing to do, and when something is missing.
 
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -58,6 +58,18 @@ test.each(scripts)(
     ).toEqual([]);
   },
 );
+
+test('the servers of the first minutes are those that the shipped bindings were measured with', () => {
+  const script = readFileSync(join(ROOT, 'scripts/first-minutes.mjs'), 'utf8');
+  const bindings = readFileSync(join(ROOT, 'docs/bindings.md'), 'utf8');
+  const servers = [...script.matchAll(/'(@[\w-]+\/[\w-]+)@([\d.]+)'/g)];
+  expect(servers).toHaveLength(4);
+  for (const [, name = '', version = ''] of servers) {
+    expect(bindings).toMatch(
+      new RegExp(`\\| \\[${name}\\]\\(#[\\w-]+\\) \\| ${version.replaceAll('.', '\\.')}, `),
+    );
+  }
+});
 
 test('.ci/run is a script that a shell can read', () => {
   execFileSync('bash', ['-n', join(ROOT, '.ci/run')]);

@@ -10,6 +10,7 @@ import {
   COUNTERFOIL,
   childrenOf,
   counterfoil,
+  INITIALIZE,
   isRunning,
   operationOf,
   type ToolResult,
@@ -221,6 +222,32 @@ describe('the resident is killed', () => {
     process.kill(world.resident(), 'SIGKILL');
     expect((await client.exited).code).toBe(1);
     expect(client.stderr).toMatch(/the process that serves the clients of this account has ended/);
+  });
+});
+
+describe('the client closes its end', () => {
+  test('in one breath with its calls, as a script does: each of them is answered all the same', async () => {
+    const world = residentWorld(cleanUps);
+    const script = world.start();
+    const frames = [
+      { id: 1, method: 'initialize', params: INITIALIZE },
+      { method: 'notifications/initialized' },
+      { id: 2, method: 'tools/call', params: { name: 'note', arguments: { n: 1 } } },
+      { id: 3, method: 'tools/call', params: { name: 'look', arguments: {} } },
+      { id: 4, method: 'tools/call', params: { name: 'erase', arguments: { n: 1 } } },
+    ];
+    script.write(`${frames.map((frame) => JSON.stringify({ jsonrpc: '2.0', ...frame })).join('\n')}\n`);
+    expect(await script.end()).toEqual({ code: 0, signal: null });
+    script.expectPure();
+    const told = script.lines.flatMap(({ message }) =>
+      typeof message?.id === 'number' && message.id > 1 ? [[message.id, textOf(message.result ?? {})]] : [],
+    );
+    expect(Object.fromEntries(told)).toEqual({
+      2: 'did note',
+      3: 'did look',
+      4: expect.stringMatching(/^NOT SENT YET — waiting for a person/),
+    });
+    expect(world.residents()).toEqual([world.resident()]);
   });
 });
 

@@ -1,13 +1,14 @@
-// The destination of `counterfoil try`: an MCP server over stdio that keeps notes in a scratch folder, and loses one
-// answer: it makes the first note, and ends before it has said so. Its own log is what is counted.
+// The destination in the stories of `try` and `demo`: an MCP server over stdio that keeps notes in a scratch folder. Where
+// it is told to lose an answer, it carries out what is asked, and ends before it has said so. Its own log is counted.
 
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 interface Note {
   readonly id: string;
-  readonly text: string;
+  readonly tool: string;
+  readonly text?: string;
   readonly ref?: string;
 }
 
@@ -19,7 +20,7 @@ interface Request {
 
 const folder = process.argv[2] ?? '.';
 const log = join(folder, 'notes.jsonl');
-const lost = join(folder, 'answer-lost');
+const planned = join(folder, 'lose-answer');
 const TEXT = { type: 'string' };
 
 const TOOLS = [
@@ -29,6 +30,16 @@ const TOOLS = [
     inputSchema: { type: 'object', properties: { text: TEXT, ref: TEXT }, required: ['text'] },
   },
   {
+    name: 'post_message',
+    description: 'Posts a message. It cannot be looked up afterwards.',
+    inputSchema: { type: 'object', properties: { text: TEXT }, required: ['text'] },
+  },
+  {
+    name: 'erase_notes',
+    description: 'Erases all notes.',
+    inputSchema: { type: 'object', properties: {} },
+  },
+  {
     name: 'find_notes',
     description: 'Finds notes by their reference.',
     inputSchema: { type: 'object', properties: { ref: TEXT }, required: ['ref'] },
@@ -36,18 +47,18 @@ const TOOLS = [
   },
 ];
 
-function notes(): readonly Note[] {
+function records(): readonly Note[] {
   if (!existsSync(log)) return [];
   const lines = readFileSync(log, 'utf8').split('\n').slice(0, -1);
   return lines.map((line) => JSON.parse(line) as Note);
 }
 
-function call({ arguments: args = {}, name }: NonNullable<Request['params']>): unknown {
-  if (name === 'find_notes') return { items: notes().filter(({ ref }) => ref === args['ref']) };
-  const note: Note = { id: `NOTE-${notes().length + 1}`, text: args['text'] ?? '', ...args };
-  appendFileSync(log, `${JSON.stringify(note)}\n`);
-  if (existsSync(lost)) return note;
-  writeFileSync(lost, '');
+function call({ arguments: args = {}, name = '' }: NonNullable<Request['params']>): unknown {
+  if (name === 'find_notes') return { items: records().filter(({ ref }) => ref === args['ref']) };
+  const record: Note = { id: `NOTE-${records().length + 1}`, tool: name, ...args };
+  appendFileSync(log, `${JSON.stringify(record)}\n`);
+  if (!existsSync(planned)) return record;
+  renameSync(planned, join(folder, 'answer-lost'));
   process.exit(1);
 }
 
@@ -57,7 +68,7 @@ function answer({ method, params = {} }: Request): object | undefined {
       return {
         protocolVersion: '2025-11-25',
         capabilities: { tools: {} },
-        serverInfo: { name: 'counterfoil-try', version: '1.0.0' },
+        serverInfo: { name: 'counterfoil-story', version: '1.0.0' },
       };
     case 'tools/list':
       return { tools: TOOLS };
@@ -70,6 +81,8 @@ function answer({ method, params = {} }: Request): object | undefined {
   }
 }
 
+// Whoever asked may be gone, and what was asked is carried out all the same.
+process.stdout.on('error', () => {});
 for await (const line of createInterface({ input: process.stdin })) {
   const request = JSON.parse(line) as Request;
   const { id } = request;
