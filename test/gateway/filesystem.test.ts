@@ -52,7 +52,7 @@ function fill(files: string): void {
   }
 }
 
-describe('what is no write passes as if no gateway were there', () => {
+describe('[S29] what is no write passes as if no gateway were there', () => {
   const cleanUps = new CleanUps();
   const world = setup(cleanUps);
   let direct: LineProcess;
@@ -195,7 +195,7 @@ describe('writes to files', () => {
     return { ...world, gateway };
   }
 
-  /** The four mistakes that models make every day, and the call that puts each right. */
+  /** The five mistakes that models make every day, and the call that puts each right. */
   const MISTAKES = [
     {
       mistake: 'the text to be edited is not there',
@@ -233,8 +233,17 @@ describe('writes to files', () => {
         edits: [{ oldText: 'present', newText: 'changed' }],
       }),
     },
+    {
+      mistake: 'an argument is of another type',
+      tool: 'edit_file',
+      wrong: (at: (name: string) => string) => ({ path: at('a.txt'), edits: 'present -> again' }),
+      right: (at: (name: string) => string) => ({
+        path: at('a.txt'),
+        edits: [{ oldText: 'present', newText: 'again' }],
+      }),
+    },
   ];
-  test('the four ordinary mistakes are answered as without a gateway, nothing is parked, and the corrected call goes through', async () => {
+  test('[S29] the five ordinary mistakes are answered as without a gateway, nothing is parked, and the corrected call goes through', async () => {
     const { gateway, direct, path, operations, files } = await connected();
     const alone = direct();
     await alone.initialize();
@@ -258,6 +267,8 @@ describe('writes to files', () => {
       'closed verified',
       'closed rejected',
       // The same write as after the second mistake: it was done before, and the file still holds it.
+      'closed rejected',
+      'closed accepted',
       'closed rejected',
       'closed accepted',
     ]);

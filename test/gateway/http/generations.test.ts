@@ -184,7 +184,7 @@ const CONFIG = {
   tools: { make: { class: 'ordinary', repeat: 'unique' }, make_asked: { class: 'ordinary' } },
 };
 
-describe.each(PAIRS)('a client of $client, a server of $server', ({ connect, file, mode }) => {
+describe.each(PAIRS)('[S29] a client of $client, a server of $server', ({ connect, file, mode }) => {
   async function setup(capabilities: object = CAPABILITIES) {
     const { entry, log } = await startUpstream(file, mode);
     const serving = await startServing(cleanUps, { offer: { ...entry, config: CONFIG } });
