@@ -33,6 +33,8 @@ export async function startGateway({ folder, server, tools, declared }) {
   write('server.yaml', {
     destination: 'server',
     tools: Object.fromEntries(tools.map((tool) => [tool, declared])),
+    // What a run asks for in minutes an agent would not in an hour: nobody is to be asked whether it may go on.
+    limits: { writes_per_hour: 1_000_000 },
   });
   const config = write('serve.yaml', { servers: { server: { ...server, config: 'server.yaml' } } });
   const data = join(folder, 'data');
