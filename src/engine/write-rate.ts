@@ -8,8 +8,12 @@ import type { Draft } from './draft.ts';
 import { asRecord, readOperation } from './records.ts';
 
 const HOUR_MS = 3_600_000;
-/** After so many writes of ours those of other processes are counted again. */
+/**
+ * After so many writes of ours those of other processes are counted again, or after a sixty-fourth of the limit: to
+ * count reads operations, and a high limit may be passed by more.
+ */
 const RECOUNT_EVERY = 16;
+const RECOUNT_SHARE = 64;
 /** How many of the newest operations are looked at when counting. */
 const COUNTED_MAX = 2_000;
 
@@ -75,7 +79,8 @@ export class WriteRate {
     max: number,
   ): Promise<Window> {
     let window = this.#windows.get(name);
-    if (window !== undefined && window.sinceCounted < RECOUNT_EVERY) return window;
+    if (window !== undefined && window.sinceCounted < Math.max(RECOUNT_EVERY, max / RECOUNT_SHARE))
+      return window;
     if (window === undefined) this.#windows.set(name, (window = { times: [], sinceCounted: 0 }));
     window.sinceCounted = 0;
     const { store, tenant } = this.#context;
