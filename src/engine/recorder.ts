@@ -107,7 +107,7 @@ export class Recorder {
     { attempt, reply }: FindingDetails,
   ): Promise<OperationRecord | undefined> {
     const { store, tenant, waiters, worker } = this.#context;
-    const present = await readOperation(store, tenant, id);
+    const present = await readOperation(this.#context, id);
     const isIn = present?.operation.evidence.some(
       (piece) =>
         piece.kind === kind &&
