@@ -1,9 +1,10 @@
 // Which answers have reached their callers. The mark travels with the next commit or after a moment: losing it
 // only means that an equal call is given the original result once more, never a second write (D6, "Delivered").
 
+import { decide } from '../core/decide.ts';
 import { StoreFault } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
-import { asDelivered, asRecord, type OperationRecord, streamOf } from './records.ts';
+import { asRecord, type OperationRecord, streamOf } from './records.ts';
 import { describe } from './reports.ts';
 import type { AnswersOut } from './waiters.ts';
 
@@ -69,7 +70,7 @@ export class Deliveries {
     const { environment, store, tenant } = this.#context;
     const at = environment.now();
     const marks = records
-      .filter((record) => asDelivered(record, at) !== record)
+      .filter(({ operation }) => decide(operation, { type: 'deliver' }, at).events !== undefined)
       .map(({ operation, version }) => ({ stream: streamOf(operation.id), version }));
     for (let from = 0; from < marks.length; from += MARKS_PER_CHANGE) {
       await store.commit([{ tenant, at, writes: [], marks: marks.slice(from, from + MARKS_PER_CHANGE) }]);

@@ -225,7 +225,7 @@ export class Ledger {
 
   /** Waits while an outcome is on its way; never for a lock, a person, or a destination that is down. */
   async #outcome(from: OperationRecord, wait: Omit<Wait, 'isEnough'>): Promise<OperationRecord> {
-    return this.#until(from, { ...wait, isEnough: (operation) => !isOnItsWay(operation) });
+    return this.#until(from, { isEnough: (operation) => !isOnItsWay(operation), ...wait });
   }
 
   async #until(from: OperationRecord, wait: Wait): Promise<OperationRecord> {
@@ -300,7 +300,7 @@ export class Ledger {
     if (isGivenHere && isThere) this.#give(record);
     const reply = record.reply ?? (await this.#orNothing(this.readings.reply(operation)));
     if (isGivenHere && reply !== undefined) {
-      return { ...(await this.#facts(operation, draft, owner)), kind: 'reply', reply };
+      return { kind: 'reply', reply, ...(await this.#facts(operation, draft, owner)) };
     }
     if (!isLanded) {
       const answer = await this.#stateAnswer(operation, draft, owner);

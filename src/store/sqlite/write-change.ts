@@ -57,12 +57,12 @@ export function freezeChange(change: Change): FrozenChange {
       live,
     })),
     requires: change.requires ?? [],
-    claims: (change.claims ?? []).map((claim) => ({ ...claim, keyBytes: keyToBytes(claim.key) })),
+    claims: (change.claims ?? []).map((claim) => ({ keyBytes: keyToBytes(claim.key), ...claim })),
     documents: (change.documents ?? []).map((document) => ({
-      ...document,
       digestBytes: digestToBytes(document.digest),
+      ...document,
     })),
-    crossRun: (change.crossRun ?? []).map((entry) => ({ ...entry, keyBytes: keyToBytes(entry.key) })),
+    crossRun: (change.crossRun ?? []).map((entry) => ({ keyBytes: keyToBytes(entry.key), ...entry })),
     marks: change.marks ?? [],
   };
 }
