@@ -28,13 +28,20 @@ function yaml(): typeof import('yaml') {
 // A contract has some hundreds of lines; what is larger is not one.
 const TEXT_LENGTH_MAX = 1024 * 1024;
 
+export interface ReadOptions {
+  /** False for what only describes something: numbers that JSON would round are let pass. */
+  readonly isExact?: boolean;
+  readonly lengthMax?: number;
+}
+
 /**
  * One document of YAML 1.2, of which JSON is a part. Duplicate keys, unknown tags, anchors that unfold without end
  * and values that JSON cannot carry are refused.
  */
-export function readDocument(text: string, file: string): DocumentReading {
-  if (text.length > TEXT_LENGTH_MAX) {
-    const sentence = `The file has ${text.length} characters; at most ${TEXT_LENGTH_MAX} are allowed.`;
+export function readDocument(text: string, file: string, options: ReadOptions = {}): DocumentReading {
+  const { isExact = true, lengthMax = TEXT_LENGTH_MAX } = options;
+  if (text.length > lengthMax) {
+    const sentence = `The file has ${text.length} characters; at most ${lengthMax} are allowed.`;
     return { ok: false, problems: [{ file, line: 1, column: 1, sentence, severity: 'error' }] };
   }
   const { LineCounter, parseDocument } = yaml();
@@ -49,13 +56,14 @@ export function readDocument(text: string, file: string): DocumentReading {
   );
   if (faults.length > 0) return { ok: false, problems: faults };
   const locate = locator(document, lines);
-  const value = plainValue(document);
+  const value = plainValue(document, isExact);
   if (value.ok) return { ok: true, value: value.value, source: { file, locate } };
   return { ok: false, problems: placed([value.finding], { file, locate }) };
 }
 
 function plainValue(
   document: Document,
+  isExact: boolean,
 ): { readonly ok: true; readonly value: JsonValue } | { readonly ok: false; readonly finding: Finding } {
   let value: unknown;
   try {
@@ -70,6 +78,7 @@ function plainValue(
       finding: { path: [], sentence: 'The file is empty; a map of keys and values is expected.' },
     };
   }
+  if (!isExact) return { ok: true, value: value as JsonValue };
   const representable = checkRepresentable(value);
   if (representable.ok) return representable;
   const { at, message } = representable.reason;

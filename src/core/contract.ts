@@ -170,7 +170,14 @@ export type CarrierEncoding =
 
 /** Where a guard's value stands in the request, and what it may look like there. */
 export interface GuardCarrier {
-  readonly in: 'header' | 'query' | 'path' | 'body' | 'graphql_directive' | 'graphql_input' | 'message_header';
+  readonly in:
+    | 'header'
+    | 'query'
+    | 'path'
+    | 'body'
+    | 'graphql_directive'
+    | 'graphql_input'
+    | 'message_header';
   readonly name?: string;
   readonly encoding?: CarrierEncoding;
   readonly max_length?: number;
