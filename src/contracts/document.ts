@@ -3,6 +3,7 @@
 import { createRequire } from 'node:module';
 import type { Document, LineCounter, Node } from 'yaml';
 import { checkRepresentable, type JsonValue } from '../core/canonical.ts';
+import { nestedBeyond } from './nesting.ts';
 import { type Finding, formatPath, type Path, type Position, type Problem } from './problem.ts';
 
 /** The parts of a file by path; a part that is not there is answered with the nearest one around it. */
@@ -27,6 +28,7 @@ function yaml(): typeof import('yaml') {
 
 // A contract has some hundreds of lines; what is larger is not one.
 const TEXT_LENGTH_MAX = 1024 * 1024;
+const LEVELS_MAX = 100;
 
 export interface ReadOptions {
   /** False for what only describes something: numbers that JSON would round are let pass. */
@@ -44,7 +46,12 @@ export function readDocument(text: string, file: string, options: ReadOptions = 
     const sentence = `The file has ${text.length} characters; at most ${lengthMax} are allowed.`;
     return { ok: false, problems: [{ file, line: 1, column: 1, sentence, severity: 'error' }] };
   }
-  const { LineCounter, parseDocument } = yaml();
+  const { Lexer, LineCounter, parseDocument } = yaml();
+  const tooDeep = nestedBeyond(new Lexer().lex(text), LEVELS_MAX);
+  if (tooDeep !== undefined) {
+    const sentence = `The file is nested deeper than ${LEVELS_MAX} levels here, which nothing that is read here needs.`;
+    return { ok: false, problems: [problemAt(tooDeep, file, sentence)] };
+  }
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true });
   const faults = [...document.errors, ...document.warnings].map((fault) =>

@@ -87,9 +87,7 @@ describe('the algorithm', () => {
   /** Words by which a destination could be told from another; not those that many have. */
   function namesOf(contract: Contract): readonly string[] {
     const { id, destination } = contract;
-    const words = [id, destination.vendor ?? ''].flatMap((text) =>
-      text.split(/[^A-Za-z0-9]+/),
-    );
+    const words = [id, destination.vendor ?? ''].flatMap((text) => text.split(/[^A-Za-z0-9]+/));
     return words.map((word) => word.toLowerCase()).filter((word) => word.length > 2 && !COMMON.has(word));
   }
 
