@@ -38,6 +38,9 @@ export async function blueprint(options: BlueprintOptions): Promise<number> {
   return EXIT.done;
 }
 
+const ELSEWHERE =
+  'Of a configuration: counterfoil blueprint --config FILE; of a shipped binding: counterfoil blueprint --server NAME.';
+
 interface Shipped {
   readonly binding: Binding;
   readonly contract: Contract;
@@ -51,7 +54,12 @@ async function pagesFor({
   const shipped = server.map(shippedServer);
   if (config !== undefined) return [pageOf(readConfig(config).setup, shipped, [])];
   if (shipped.length > 0) return shipped.map((one) => shippedPage(one));
-  return withLedger(data, pagesInForce);
+  try {
+    return await withLedger(data, pagesInForce);
+  } catch (cause) {
+    if (!(cause instanceof CommandFault) || cause.exitCode !== EXIT.notFound) throw cause;
+    throw new CommandFault(EXIT.notFound, `${cause.message} ${ELSEWHERE}`);
+  }
 }
 
 function shippedServer(name: string): Shipped {
@@ -133,10 +141,7 @@ async function pagesInForce(ledger: Ledger): Promise<readonly DestinationBluepri
     }),
   );
   if (pages.length + ruled.length > 0) return [...pages, ...ruled];
-  throw new CommandFault(
-    EXIT.notFound,
-    'Nothing is in force here yet. Of a file: counterfoil blueprint --config FILE; of a shipped binding: --server NAME.',
-  );
+  throw new CommandFault(EXIT.notFound, 'Nothing is in force here yet.');
 }
 
 function pageLines({ destination, mode, reads, tools }: DestinationBlueprint): readonly string[] {

@@ -1,7 +1,6 @@
 // What may happen by itself to a write of a contract, and what may not, in sentences: each is an answer of the algorithm.
 
-import type { Contract, ContractOperation, Guard } from '../core/contract.ts';
-import { lateArrivalMs } from '../core/contract.ts';
+import { type Contract, type ContractOperation, type Guard, type OutcomeMeaning } from '../core/contract.ts';
 import { DEFAULT_BOUNDS, type NextStep } from '../core/repeatability.ts';
 import { listed } from './problem.ts';
 import { type Answer, answersFor, type SituationId } from './situations.ts';
@@ -15,15 +14,17 @@ export interface Explained {
 
 /** In the order in which the situations are told; those that cannot arise are left out. */
 export function explainOperation(contract: Contract, operation: ContractOperation): readonly Explained[] {
-  return answersFor(contract, operation).flatMap((answer) => {
+  return answersFor(contract, operation).flatMap((answer): readonly Explained[] => {
     const { situation, step } = answer;
-    if (step === undefined || !isMeaningful(situation, operation)) return [];
-    const when = whenWords(answer, contract, operation);
-    return {
-      situation,
-      automatic: isAutomatic(step),
-      sentence: `${when}, ${predicate(answer, step, operation)}.`,
-    };
+    if (step === undefined) return withoutEvidence(situation, operation);
+    const when = whenWords(answer, contract);
+    return [
+      {
+        situation,
+        automatic: isAutomatic(step),
+        sentence: `${when}, ${predicate(answer, step, operation)}.`,
+      },
+    ];
   });
 }
 
@@ -32,34 +33,35 @@ export function isAutomatic({ step }: NextStep): boolean {
   return step !== 'park' && step !== 'close';
 }
 
-/** Where no reply is known by which a destination refuses, nothing is to be said of what follows one. */
-function isMeaningful(situation: SituationId, { outcomes }: ContractOperation): boolean {
-  if (situation === 'refused') return outcomes.some(({ means }) => means === 'not_applied');
-  if (situation === 'refused_for_now') return outcomes.some(({ means }) => means === 'not_applied_temporary');
-  return true;
+const REFUSALS: { readonly [situation in SituationId]?: OutcomeMeaning } = {
+  refused: 'not_applied',
+  refused_for_now: 'not_applied_temporary',
+};
+
+/** A refusal that is stated, and rests on nothing that counts: such a reply is read as an error. */
+function withoutEvidence(situation: SituationId, { outcomes }: ContractOperation): readonly Explained[] {
+  const means = REFUSALS[situation];
+  const rules = outcomes.filter((rule) => rule.means === means);
+  if (means === undefined || rules.length === 0) return [];
+  const grades = [...new Set(rules.map(({ evidence }) => evidence?.grade ?? 'without evidence'))];
+  const how = situation === 'refused' ? 'refuses it for good' : 'refuses it for now';
+  return [
+    {
+      situation,
+      automatic: false,
+      sentence: `That a reply ${how} rests on nothing that counts (${listed(grades)}): such a reply is read as an error, and the write is never sent again by us.`,
+    },
+  ];
 }
 
-function whenWords(
-  { afterMs = 0, situation }: Answer,
-  { ownership }: Contract,
-  { outcomes }: ContractOperation,
-): string {
-  const isTrustedRule = (means: string) =>
-    outcomes.some(
-      (rule) =>
-        rule.means === means && ['documented', 'source', 'drilled'].includes(rule.evidence?.grade ?? ''),
-    );
-  const ifTrusted = (means: string) =>
-    isTrustedRule(means)
-      ? ''
-      : ' (which rests on no evidence that counts, so that such a reply is read as an error)';
+function whenWords({ afterMs = 0, situation }: Answer, { ownership }: Contract): string {
   switch (situation) {
     case 'not_sent':
       return 'Where it is proven that nothing left';
     case 'refused_for_now':
-      return `Where the reply is one that refuses it for now${ifTrusted('not_applied_temporary')}`;
+      return 'Where the reply is one that refuses it for now';
     case 'refused':
-      return `Where the reply is one that refuses it for good${ifTrusted('not_applied')}`;
+      return 'Where the reply is one that refuses it for good';
     case 'error':
       return 'After an error that no outcome names';
     case 'lost':
@@ -132,10 +134,33 @@ export function whyWords(step: NextStep): string {
 export function guardLines({ guards }: ContractOperation): readonly string[] {
   return guards.map((guard) => {
     const { evidence, same, strength = 'unknown' } = guard;
-    const effects = same.side_effects === undefined ? '' : `, side effects ${same.side_effects}`;
-    return `${carrierWords(guard)}: ${windowWords(guard)}; a repeat ${same.result.replaceAll('_', ' ')}${effects}; ${strength.replaceAll('_', ' ')}, ${evidence.grade.replaceAll('_', ' ')}`;
+    const effects = same.side_effects === undefined ? '' : EFFECTS[same.side_effects];
+    return `${carrierWords(guard)}: ${windowWords(guard)}; a repeat ${RESULTS[same.result]}${effects}; ${STRENGTHS[strength]}, ${evidence.grade.replaceAll('_', ' ')}`;
   });
 }
+
+const RESULTS: { readonly [result in Guard['same']['result']]: string } = {
+  replays_original: 'gets the first answer again',
+  replays_current: 'gets the state as it is by then',
+  conflict: 'is refused as a clash',
+  converges: 'ends in the same state',
+  silently_dropped: 'is dropped, and nobody is told',
+  appends_note: 'is added as a note',
+  executes_again: 'is done again',
+  unknown: 'gets what nobody has told',
+};
+
+const EFFECTS = {
+  once: ', and mails and triggers do not come again',
+  again: ', and mails and triggers come again',
+  unknown: ', and whether mails and triggers come again is not known',
+} as const;
+
+const STRENGTHS = {
+  enforced: 'enforced',
+  best_effort: 'not always enforced',
+  unknown: 'enforced or not, nobody has told',
+} as const;
 
 const KINDS: { readonly [kind in Guard['window']['kind']]: string } = {
   duration: '',
@@ -162,12 +187,6 @@ export function windowWords({ window }: Guard): string {
           .filter(Boolean)
           .join(', ');
   return `known ${known}, ${AFTER[after]}`;
-}
-
-/** The time after which an absence may count, as the contract has it. */
-export function settleWords(contract: Contract, operation: ContractOperation): string {
-  const limits = { ...contract.limits, ...operation.limits };
-  return durationWords(lateArrivalMs({ ...operation, limits }));
 }
 
 /** `15 min`, `2 h 3 s`: the two largest parts, rounded to seconds. */

@@ -1,8 +1,14 @@
 // What the one algorithm answers for a write, in every situation that can follow it: asked of the core itself, with an
 // operation that was moved there by its own commands. Whatever is said of a contract rests on these answers.
 
-import type { Contract, ContractOperation, ToolFacts } from '../core/contract.ts';
-import { durationMs } from '../core/contract.ts';
+import {
+  type Contract,
+  type ContractOperation,
+  durationMs,
+  isTrusted,
+  type OutcomeMeaning,
+  type ToolFacts,
+} from '../core/contract.ts';
 import { decide } from '../core/decide.ts';
 import type { Finding as Known } from '../core/evidence.ts';
 import { evolveAll, type Operation } from '../core/operation.ts';
@@ -32,23 +38,26 @@ export type SituationId =
 
 /** In the order in which they are told. */
 export const SITUATIONS: { readonly [id in SituationId]: string } = {
-  not_sent: 'proven not sent',
+  not_sent: 'not sent',
   refused_for_now: 'refused for now',
-  refused: 'refused for good',
-  error: 'an error without a rule',
-  lost: 'reply lost, not looked up yet',
-  found: 'looked up: found',
-  inconclusive: 'looked up: cannot be told',
-  not_found_early: 'looked up early: not found',
-  not_found_late: 'looked up after everything has settled: not found',
-  two_found: 'looked up: two found',
-  window_over: 'reply lost, the window of the guard is over',
-  overdue: 'reply lost, the contract is past its review',
+  refused: 'refused',
+  error: 'error',
+  lost: 'lost',
+  found: 'found',
+  inconclusive: 'cannot tell',
+  not_found_early: 'not found, early',
+  not_found_late: 'not found, late',
+  two_found: 'two found',
+  window_over: 'window over',
+  overdue: 'overdue',
 };
 
 export interface Answer {
   readonly situation: SituationId;
-  /** Absent where the situation cannot arise: nothing can be looked up by us, or no window is measured by the clock. */
+  /**
+   * Absent where the situation cannot arise: no trusted outcome names such a reply, nothing can be looked up by us, or no
+   * window is measured by the clock.
+   */
   readonly step?: NextStep;
   /** What the effect is then. */
   readonly effect?: Operation['effect'];
@@ -96,8 +105,10 @@ function answer(situation: SituationId, facts: ToolFacts, contract: Contract): A
     case 'not_sent':
       return history.answer(situation, 0, { kind: 'transport', left: 'no', what: 'connection_refused' });
     case 'refused_for_now':
+      if (!isNamed(facts, 'not_applied_temporary')) return { situation };
       return history.answer(situation, SECOND_MS, { kind: 'acknowledgement', means: 'rejected_temporary' });
     case 'refused':
+      if (!isNamed(facts, 'not_applied')) return { situation };
       return history.answer(situation, SECOND_MS, { kind: 'acknowledgement', means: 'rejected' });
     case 'error':
       return history.answer(situation, SECOND_MS, { kind: 'acknowledgement', means: 'error' });
@@ -140,6 +151,13 @@ function answer(situation: SituationId, facts: ToolFacts, contract: Contract): A
       return history.answer(situation, afterMs, { kind: 'lookup', found: isProof ? 'absent' : 'not_found' });
     }
   }
+}
+
+/** Whether a reply of this meaning can be recognised, on evidence that counts. */
+function isNamed({ operation }: ToolFacts, means: OutcomeMeaning): boolean {
+  return (operation?.outcomes ?? []).some(
+    (rule) => rule.means === means && rule.evidence !== undefined && isTrusted(rule.evidence),
+  );
 }
 
 const LOST: Known = { kind: 'transport', left: 'maybe', what: 'reply_timeout' };

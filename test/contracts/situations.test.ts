@@ -31,7 +31,7 @@ describe('the answers for a write', () => {
   it('come from the core: with a look-up after a settle time, absence is put before a person', () => {
     expect(stepsOf(CONTRACT)).toEqual({
       not_sent: 'send_again',
-      refused_for_now: 'send_again',
+      refused_for_now: '–',
       refused: 'close answered',
       error: 'close answered',
       lost: 'look_up',
