@@ -10,6 +10,7 @@ import type {
   Signal,
 } from '../core/contract.ts';
 import { templateNames } from '../core/template.ts';
+import { checkFacts } from './check-facts.ts';
 import type { Finding, Path } from './problem.ts';
 import { identityFindings } from './write-facts.ts';
 
@@ -17,7 +18,10 @@ export function checkContract(contract: Contract): readonly Finding[] {
   return [
     ...checkOwnership(contract),
     ...checkOperationIds(contract),
-    ...contract.operations.flatMap((operation, index) => checkOperation(operation, ['operations', index])),
+    ...contract.operations.flatMap((operation, index) => [
+      ...checkOperation(operation, ['operations', index]),
+      ...checkFacts(operation, contract, ['operations', index]),
+    ]),
   ];
 }
 

@@ -13,11 +13,10 @@ import {
 } from '../core/contract.ts';
 import { sha256Hex } from '../core/digest.ts';
 import { type Binding, type BindingRow, type DeclaredClass, hasConditions, rowFor } from './binding.ts';
-import { splitName } from './check-together.ts';
 import { declarationOf, type GatewayConfig, type ToolDeclaration } from './gateway-config.ts';
 import { listed } from './problem.ts';
 import type { ToolChanges } from './tool-changes.ts';
-import { isIrreversible, repeatOf } from './write-facts.ts';
+import { isIrreversible, repeatOf, splitName } from './write-facts.ts';
 
 /** A class that the owner confirmed for a tool; it counts while the tool's digest is the one that was confirmed. */
 export interface OwnerRule {

@@ -156,9 +156,7 @@ function contradicted(
   const isRead = row.class === 'read';
   // Only a contract that says so of a repeat contradicts; that nothing is said of it does not.
   const converges = (operation?.guards ?? []).some(
-    (guard) =>
-      guard.kind === 'desired_state' &&
-      (guard as { same?: { result?: unknown } }).same?.result === 'converges',
+    (guard) => guard.kind === 'desired_state' && guard.same.result === 'converges',
   );
   return {
     ...(readOnlyHint !== undefined && readOnlyHint !== isRead && (isRead || readOnlyHint)

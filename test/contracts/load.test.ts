@@ -42,6 +42,21 @@ describe('a text that cannot be read', () => {
       /^f:1:1: The aliases of the file unfold too far/,
     ],
     [
+      '['.repeat(2_000),
+      'f:1:101: The file is nested deeper than 100 levels here, which nothing that is read here needs.',
+    ],
+    [`{"a": ${'{"a": '.repeat(400)}`, /^f:1:\d+: The file is nested deeper than 100 levels/],
+    ['- '.repeat(2_000), /^f:1:20[13]: The file is nested deeper than 100 levels/],
+    ['? '.repeat(2_000), /^f:1:20[13]: The file is nested deeper than 100 levels/],
+    [
+      Array.from({ length: 1_300 }, (_, level) => `${' '.repeat(level)}a:`).join('\n'),
+      /^f:101:10[12]: The file is nested deeper than 100 levels/,
+    ],
+    [
+      Array.from({ length: 600 }, (_, level) => `${'  '.repeat(level)}- b:`).join('\n'),
+      /^f:\d+:\d+: The file is nested deeper than 100 levels/,
+    ],
+    [
       `a: ${'x'.repeat(1024 * 1024)}`,
       /^f:1:1: The file has 1048579 characters; at most 1048576 are allowed\./,
     ],
