@@ -284,7 +284,7 @@ describe('matchesSignal', () => {
     [{ kind: ['tool_error'], status: [500], text_starts: ['ENOENT'] }, false],
     [{ kind: [] }, false],
     [{}, false],
-    [{ kind: ['tool_error'], marker: { in: 'header', name: 'x' } } as Signal, false],
+    [{ kind: ['tool_error'], marker: { in: 'header', name: 'x' } }, false],
   ])('%j: %j', (signal, matches) => {
     expect(matchesSignal(reply, signal)).toBe(matches);
   });
