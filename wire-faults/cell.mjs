@@ -51,7 +51,8 @@ export async function runCell({ fault, contract, folder, isBroken = false, origi
       });
     if (isSecond(fault)) await settled(ledger, (await write('item-0')).operation.id);
     const { operation } = await write('item-1');
-    const end = await settled(ledger, operation.id);
+    // An answer that comes late is evidence as well: it is waited for.
+    const end = await settled(ledger, operation.id, fault === 'late_reply');
     return { state: stateOf(end), name, evidence: end.evidence.map(wordsOf) };
   } finally {
     await ledger.close();
@@ -69,12 +70,13 @@ function wordsOf(piece) {
 }
 
 /** Closed, with a person, or waiting for a destination that is away. */
-async function settled(ledger, id) {
+async function settled(ledger, id, isClosedLate = false) {
   const endsAt = Date.now() + SETTLED_WITHIN_MS;
   for (;;) {
     const { operation } = await ledger.readings.record(id);
     const isAway = operation.stage === 'ready' && operation.why?.code === 'waits_for_destination';
-    if (operation.stage === 'closed' || operation.stage === 'parked' || isAway) return operation;
+    const isParked = operation.stage === 'parked' && !isClosedLate;
+    if (operation.stage === 'closed' || isParked || isAway) return operation;
     if (Date.now() > endsAt) return operation;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

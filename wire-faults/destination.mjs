@@ -164,7 +164,9 @@ function serve(log) {
     request.on('data', (chunk) => chunks.push(chunk));
     request.on('end', () => {
       const url = new URL(request.url, 'http://destination');
-      const [, , name = '', fault = '', kind = '', ...rest] = url.pathname.split('/').map(decodeURIComponent);
+      const [, , name = '', fault = '', ...below] = url.pathname.split('/').map(decodeURIComponent);
+      // Whatever a ticket is in, it is a ticket: `/queues/billing/tickets` is `/tickets`.
+      const [kind = '', ...rest] = below[0] === 'queues' ? below.slice(2) : below;
       const cell = cells.get(name) ?? new Cell();
       cells.set(name, cell);
       const text = Buffer.concat(chunks).toString('utf8');
@@ -205,13 +207,17 @@ function applied({ body, cell, kind, name, note, request, rest }) {
   const key = request.headers['idempotency-key'];
   const known = key === undefined ? undefined : cell.byKey.get(key);
   if (known !== undefined) return known;
+  const held = cell.items.get(rest[0]);
+  const wanted = request.headers['if-match'];
+  if (wanted !== undefined && wanted !== `"${held?.version ?? 0}"`)
+    return [412, { message: 'it has changed' }];
   note({ cell: name, event: 'record', kind });
   if (kind === 'items') {
     const id = rest[0];
     const version = (cell.items.get(id)?.version ?? 0) + 1;
     const isNew = version === 1;
     cell.items.set(id, { id, version, ...body });
-    return [isNew ? 201 : 200, cell.items.get(id)];
+    return [isNew ? 201 : 200, cell.items.get(id), { etag: `"${version}"` }];
   }
   const ticket = { id: `T-${cell.tickets.length + 1}`, ...body, ...(key === undefined ? {} : { key }) };
   cell.tickets.push(ticket);

@@ -97,9 +97,10 @@ export function differences(ends, expected = readExpected()) {
   return ends.flatMap(({ contract, evidence, fault, fired, seen }) => {
     const wanted = expected[fault]?.[contract];
     const place = `${fault} × ${contract}`;
-    const needsNoLookUp = fault.startsWith('lookup_') && (contract === 'R0' || !/arrived, [1-9]/.test(seen));
+    // Of a look-up's fault there are two: the write's reply is cut, and then its look-up is asked, where there is one.
+    const least = fault.startsWith('lookup_') && contract !== 'R0' ? 2 : 1;
     const problems = [];
-    if (fired === 0 && !needsNoLookUp) problems.push(`${place}: the fault did not fire.`);
+    if (fired < least) problems.push(`${place}: the fault did not fire.`);
     if (wanted === undefined) problems.push(`${place}: is not listed; it was seen as "${seen}".`);
     else if (wanted !== seen) {
       problems.push(`${place}: "${wanted}" is expected, and "${seen}" was seen (${evidence.join(', ')}).`);

@@ -103,6 +103,44 @@ test('no secret is in the ledger: not in the payload, not in the answer, not in 
   expect(reading?.reply?.body).toContain('[the secret token]');
 });
 
+test('a conditional write changes what it was meant for, and nothing that has changed since', async () => {
+  const evidence = { grade: 'documented' };
+  const world = await setup({
+    operation: {
+      ...TICKET,
+      effect: 'update',
+      identity: ['title', 'version'],
+      http: {
+        method: 'PUT',
+        path: '/items/{title}',
+        headers: { 'If-Match': '{version}' },
+        body: { state: 'closed', reference: '{$stamp}' },
+      },
+      acknowledgement: { version: { from: 'headers', path: '/etag' } },
+      guards: [
+        {
+          kind: 'precondition',
+          carrier: { in: 'header', name: 'If-Match', encoding: 'etag' },
+          scope: ['resource'],
+          window: { kind: 'resource_lifetime' },
+          same: { result: 'conflict' },
+          different: { result: 'conflict' },
+          in_flight: { result: 'serialised' },
+          evidence,
+        },
+      ],
+      outcomes: [{ when: { status: [412] }, means: 'not_applied', evidence }],
+    },
+  });
+  const first = await world.write({ title: 'a', version: '0' });
+  expect(first).toMatchObject({ stage: 'closed', effect: 'accepted', record: { version: '"1"' } });
+  const stale = await world.write({ title: 'a', version: '0' });
+  expect(stale).toMatchObject({ stage: 'closed', effect: 'rejected' });
+  const next = await world.write({ title: 'a', version: '"1"' });
+  expect(next).toMatchObject({ effect: 'accepted', record: { version: '"2"' } });
+  expect([world.writes(), world.records()]).toEqual([3, 2]);
+});
+
 describe('work that goes on after 202', () => {
   const operation = {
     ...TICKET,
