@@ -1,2 +1,2 @@
 /** File, from the checkout → text. */
-export function renderDocuments(root: string, lifecycle: object): Map<string, string>;
+export function renderDocuments(root: string, lifecycle: object, answerTable: object): Map<string, string>;

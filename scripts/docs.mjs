@@ -1,5 +1,6 @@
 // Writes the documents that are made from data: docs/promises.md from the manifest, docs/states.md from the core's
-// table of stages, docs/bindings.md from the shipped bindings and contracts. `--check` writes nothing and fails where a document has drifted; a test does the same.
+// table of stages, docs/bindings.md from the shipped bindings and contracts, docs/repeats.md from what the core answers for
+// each write of the shipped contracts. `--check` writes nothing and fails where a document has drifted; a test does the same.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -13,14 +14,16 @@ const NOTE = '<!-- Made by "node scripts/docs.mjs": change its source, not this 
 /**
  * @param {string} root the checkout
  * @param {object} lifecycle the module src/core/lifecycle.ts, or what it was compiled to
+ * @param {object} answerTable the module src/contracts/answer-table.ts, or what it was compiled to
  * @returns {Map<string, string>} file, from the checkout → text
  */
-export function renderDocuments(root, lifecycle) {
+export function renderDocuments(root, lifecycle, answerTable) {
   const manifest = JSON.parse(readFileSync(join(root, 'test/house/promises.json'), 'utf8'));
   return new Map([
     ['docs/promises.md', renderPromises(manifest, readTestTexts(root))],
     ['docs/states.md', renderStates(lifecycle)],
     ['docs/bindings.md', renderBindings(readCatalogue(root))],
+    ['docs/repeats.md', renderRepeats(answerTable)],
   ]);
 }
 
@@ -262,13 +265,70 @@ function calledWith({ tool, when = {}, unless = [] }) {
   ].join(' ');
 }
 
+// ── Repeats ────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function renderRepeats({ SITUATIONS, shippedAnswers }) {
+  const rows = shippedAnswers();
+  const contracts = [...new Set(rows.map(({ contract }) => contract))];
+  const lines = [
+    NOTE,
+    '# What happens after each outcome',
+    '',
+    'The answer of the one algorithm for each write of the shipped contracts, in each situation that can follow it. It is',
+    'asked of the core itself, which names no destination: everything comes from the facts in `src/contracts/catalogue`.',
+    '`counterfoil contract check ID` says the same in sentences.',
+    '',
+    '- **again**: sent again by us, within the bounds of tries and time, and never under another key.',
+    '- **look up**, **read back**, **ask**: something is read; nothing is sent.',
+    '- **done**, **rejected**, **error**: closed, and not sent again by us.',
+    '- **person**: nothing is sent by us; a person decides, and is told why.',
+    '- **–**: cannot arise here: no reply is known to refuse it on evidence that counts, there is no look-up that we can',
+    '  ask, or no window by the clock.',
+    '',
+    'The situations: *not sent*, proven never to have left · *refused for now* and *refused*, by an outcome of the contract ·',
+    '*error*, one that no outcome names · *lost*, no reply, and not looked up yet · *found*, by a look-up · *cannot tell*, what',
+    'the look-up gave · *not found, early*, while it may still land · *not found, late*, after everything must have landed ·',
+    '*two found* · *window over*, no reply, and nobody could act until the time was over for which a guard promises to know its',
+    'value · *overdue*, no reply, a day after the contract was to be reviewed.',
+    '',
+    ...contracts.flatMap((contract) => [
+      `## ${contract.id}`,
+      '',
+      tableRow(['write', ...Object.values(SITUATIONS)]),
+      tableRow(['---', ...Object.values(SITUATIONS).map(() => '---')]),
+      ...rows
+        .filter((row) => row.contract === contract)
+        .map(({ answers, operation }) => tableRow([`\`${operation.id}\``, ...answers.map(answerCell)])),
+      '',
+    ]),
+  ];
+  return `${lines.join('\n').trimEnd()}\n`;
+}
+
+const STEP_CELLS = { send_again: 'again', look_up: 'look up', ask_again: 'ask', read_back: 'read back' };
+const EFFECT_CELLS = { accepted: 'done', verified: 'done', rejected: 'rejected', error_reported: 'error' };
+const REASONS = {
+  no_lookup: 'no look-up',
+  lookups_exhausted: 'absence proves nothing',
+  absent_needs_decision: 'absent, prepared',
+  contradiction: 'two records',
+};
+
+function answerCell({ effect, step }) {
+  if (step === undefined) return '–';
+  if (step.step === 'close') return EFFECT_CELLS[effect] ?? `closed, ${effect}`;
+  if (step.step !== 'park') return STEP_CELLS[step.step] ?? step.step.replaceAll('_', ' ');
+  return `person (${REASONS[step.why.code] ?? step.why.code.replaceAll('_', ' ')})`;
+}
+
 // ── Program ────────────────────────────────────────────────────────────────────────────────────────────────
 
 if (isProgram(import.meta.url)) {
   await setUpOrExit();
   const lifecycle = await import(pathToFileURL(join(ROOT, 'dist/core/lifecycle.js')).href);
+  const answerTable = await import(pathToFileURL(join(ROOT, 'dist/contracts/answer-table.js')).href);
   const isCheck = process.argv.includes('--check');
-  for (const [file, text] of renderDocuments(ROOT, lifecycle)) {
+  for (const [file, text] of renderDocuments(ROOT, lifecycle, answerTable)) {
     if (readOrEmpty(join(ROOT, file)) === text) continue;
     if (isCheck) {
       process.stderr.write(`${file} has drifted from its source: run "node scripts/docs.mjs".\n`);

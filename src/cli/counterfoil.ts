@@ -265,6 +265,7 @@ function program(): Command {
     .action(async (options) => {
       exitCode = await (await import('./demo.ts')).demo(options);
     });
+  contractCommands(root);
   const passphrase = root
     .command('passphrase')
     .description('the passphrase by which the owner approves what cannot be taken back');
@@ -285,6 +286,44 @@ function program(): Command {
       exitCode = await (await import('./passphrase.ts')).changePassphrase(options);
     });
   return root;
+}
+
+function contractCommands(root: Command): void {
+  const contract = root
+    .command('contract')
+    .description('facts about the writes of a destination: check them, or draft them');
+  contract
+    .command('check')
+    .description('what may happen by itself after a lost reply and what not, and what is left open')
+    .argument('[file...]', 'contracts, or ids of shipped ones (all that are shipped, when absent)')
+    .option('--config <file>', 'what its owner decides: owners, ways back, windows, and its contracts', once)
+    .option('--tools <file>', 'what tools/list gave, to look at the arguments as well', once)
+    .option('--strict', 'end with 2 where anything is left open and not waived')
+    .option(...JSON_OUT)
+    .action(async (files: string[], options) => {
+      exitCode = (await import('./contract.ts')).checkContracts(files, options);
+    });
+  contract
+    .command('draft')
+    .description('a contract to start from, all of it assumed, with the questions to answer')
+    .option('--openapi <file>', 'from an OpenAPI description', once)
+    .option('--tools <file>', 'from what tools/list of an MCP server gave', once)
+    .option('--id <id>', 'what it is called', once)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = (await import('./contract.ts')).draftContract(options);
+    });
+  root
+    .command('blueprint')
+    .description('what is agreed about each tool, on one page, and what is missing')
+    .option('--config <file>', 'of this configuration (what is in force here, when absent)', once)
+    .option('--server <id>', 'of a shipped binding, or with it; may be given more than once', each)
+    .option('--html', 'print one page of HTML')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./blueprint.ts')).blueprint(options);
+    });
 }
 
 function tokenCommands(root: Command): void {

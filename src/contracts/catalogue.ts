@@ -46,6 +46,15 @@ function find(serverInfo: ServerInfo): ShippedFacts | undefined {
   return undefined;
 }
 
+/** A shipped binding by its id, with the contract that it names. */
+export function findShippedBinding(id: string): ShippedFacts | undefined {
+  const file = `${id}.binding.yaml`;
+  if (!shippedFiles('binding').includes(file)) return undefined;
+  const binding = parse<Binding>(file, readShipped(file));
+  const contractFile = `${binding.value.contract}.contract.yaml`;
+  return { binding, contract: parse<Contract>(contractFile, readShipped(contractFile)) };
+}
+
 /** Names of the shipped files of one kind; a contract's file is named after its id. */
 export function shippedFiles(kind: 'binding' | 'contract'): readonly string[] {
   return readdirSync(FOLDER)

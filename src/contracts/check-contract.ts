@@ -11,6 +11,7 @@ import type {
 } from '../core/contract.ts';
 import { keyGuard } from '../core/request-key.ts';
 import { templateNames } from '../core/template.ts';
+import { checkFacts } from './check-facts.ts';
 import { checkHttpOperation } from './check-http.ts';
 import type { Finding, Path } from './problem.ts';
 import { identityFindings } from './write-facts.ts';
@@ -22,6 +23,7 @@ export function checkContract(contract: Contract): readonly Finding[] {
     ...contract.operations.flatMap((operation, index) => [
       ...checkOperation(operation, ['operations', index]),
       ...checkHttpOperation(operation, contract.destination.protocol, ['operations', index]),
+      ...checkFacts(operation, contract, ['operations', index]),
     ]),
   ];
 }
@@ -105,7 +107,7 @@ function checkLookup(operation: ContractOperation, lookup: Lookup, path: Path): 
 function checkReadBack(operation: ContractOperation, path: Path): readonly Finding[] {
   const { readback } = operation;
   if (readback === undefined) return [];
-  const asked = readback.http ?? readback.tool.arguments;
+  const asked = readback.http ?? readback.tool?.arguments;
   return checkNames(operation, [asked, readback.matches], path, 'read-back', true);
 }
 
@@ -143,7 +145,7 @@ function checkNames(
     if (name.startsWith('$') && !KNOWN_AFTER_SENDING.includes(name)) {
       return {
         path,
-        sentence: `A ${what} of ${id} uses {${name}}; allowed are arguments of the call, {$stamp}, {$record} and {$record_number}.`,
+        sentence: `A ${what} of ${id} uses {${name}}; allowed are arguments of the call, {$stamp}, {$key}, {$record} and {$record_number}.`,
       };
     }
     return [];

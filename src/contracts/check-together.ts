@@ -1,7 +1,14 @@
 // What contradicts what, between contracts, bindings and an owner's configuration; both sides are named.
 
-import type { Contract, ContractOperation, ToolQuestion } from '../core/contract.ts';
+import {
+  type Contract,
+  type ContractOperation,
+  durationMs,
+  isTrusted,
+  type ToolQuestion,
+} from '../core/contract.ts';
 import { type Binding, type BindingRow, rowFor } from './binding.ts';
+import { boundTools } from './bound-tools.ts';
 import { placed, type SourceText } from './document.ts';
 import {
   declarationOf,
@@ -12,7 +19,7 @@ import {
 } from './gateway-config.ts';
 import { closest, type Finding, listed, type Path, type Problem } from './problem.ts';
 import { mayOverlap } from './server-versions.ts';
-import { identityFindings, isIrreversible, repeatOf } from './write-facts.ts';
+import { identityFindings, isIrreversible, repeatOf, splitName } from './write-facts.ts';
 
 /** What was loaded from one file. */
 export interface Loaded<Value> {
@@ -151,6 +158,7 @@ function checkConfig(setup: Setup, config: GatewayConfig): readonly Finding[] {
       checkDeclaration(setup, tool, declaration),
     ),
     ...checkResumeWindow(setup, config),
+    ...checkElapsed(setup, config),
   ];
 }
 
@@ -231,12 +239,6 @@ function operationsOf(
   });
 }
 
-/** `contract-id/operation-id`; neither part holds a slash. */
-export function splitName(name: string): readonly [contract: string, operation: string] {
-  const slash = name.indexOf('/');
-  return [name.slice(0, slash), name.slice(slash + 1)];
-}
-
 function missingOperation(setup: Setup, declaration: ToolDeclaration): string | undefined {
   if (declaration.contract_operation === undefined) return undefined;
   const [contractId, operationId] = splitName(declaration.contract_operation);
@@ -277,4 +279,25 @@ function firstUniqueTool(setup: Setup, config: GatewayConfig): string | undefine
     if (declaration?.repeat !== undefined) return declaration.repeat === 'unique';
     return operationsOf(setup, tool, declaration).some(({ operation }) => repeatOf(operation) === 'unique');
   });
+}
+
+/**
+ * Tries that go on for longer than a key is known would rest on a promise that nobody gave (D7): beyond the window comes
+ * a look-up, or a person.
+ */
+function checkElapsed(setup: Setup, config: GatewayConfig): readonly Finding[] {
+  const elapsed = config.limits?.elapsed;
+  const elapsedMs = durationMs(elapsed);
+  if (elapsedMs === undefined) return [];
+  return boundTools(setup).flatMap(({ contract, operation, tool }) =>
+    (operation?.guards ?? []).flatMap((guard): readonly Finding[] => {
+      const { at_least: least, kind } = guard.window;
+      const leastMs = durationMs(least);
+      const isPromise = isTrusted(guard.evidence) && guard.strength === 'enforced' && kind === 'duration';
+      if (guard.kind !== 'request_key' || !isPromise || leastMs === undefined) return [];
+      if (elapsedMs <= leastMs) return [];
+      const sentence = `limits.elapsed lets tries go on for ${elapsed}, and the contract ${contract?.id} promises that the key of ${tool} is known for ${least}; at most ${least} is allowed, because after it there is no repeat but a look-up or a person.`;
+      return [{ path: ['limits', 'elapsed'], sentence }];
+    }),
+  );
 }

@@ -13,11 +13,11 @@ import {
 } from '../core/contract.ts';
 import { sha256Hex } from '../core/digest.ts';
 import { type Binding, type BindingRow, type DeclaredClass, hasConditions, rowFor } from './binding.ts';
-import { splitName } from './check-together.ts';
+import { executable } from './executable.ts';
 import { declarationOf, type GatewayConfig, type ToolDeclaration } from './gateway-config.ts';
 import { listed } from './problem.ts';
 import type { ToolChanges } from './tool-changes.ts';
-import { isIrreversible, repeatOf } from './write-facts.ts';
+import { isIrreversible, repeatOf, splitName } from './write-facts.ts';
 
 /** A class that the owner confirmed for a tool; it counts while the tool's digest is the one that was confirmed. */
 export interface OwnerRule {
@@ -232,7 +232,7 @@ function boundOperation(
   if (contract === undefined || operation === undefined) {
     throw new Error(`Assertion: ${tool} is bound to ${contractId}/${operationId}, which is not loaded.`);
   }
-  return { contract, operation: askingOnly(withLimits(contract, operation), changes) };
+  return { contract, operation: askingOnly(withLimits(contract, executable(operation)), changes) };
 }
 
 /** Nothing is asked through a tool of which nobody knows any more what it does. */

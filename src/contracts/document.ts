@@ -3,6 +3,7 @@
 import { createRequire } from 'node:module';
 import type { Document, LineCounter, Node } from 'yaml';
 import { checkRepresentable, type JsonValue } from '../core/canonical.ts';
+import { nestedBeyond } from './nesting.ts';
 import { type Finding, formatPath, type Path, type Position, type Problem } from './problem.ts';
 
 /** The parts of a file by path; a part that is not there is answered with the nearest one around it. */
@@ -27,17 +28,30 @@ function yaml(): typeof import('yaml') {
 
 // A contract has some hundreds of lines; what is larger is not one.
 const TEXT_LENGTH_MAX = 1024 * 1024;
+const LEVELS_MAX = 100;
+
+export interface ReadOptions {
+  /** False for what only describes something: numbers that JSON would round are let pass. */
+  readonly isExact?: boolean;
+  readonly lengthMax?: number;
+}
 
 /**
  * One document of YAML 1.2, of which JSON is a part. Duplicate keys, unknown tags, anchors that unfold without end
  * and values that JSON cannot carry are refused.
  */
-export function readDocument(text: string, file: string): DocumentReading {
-  if (text.length > TEXT_LENGTH_MAX) {
-    const sentence = `The file has ${text.length} characters; at most ${TEXT_LENGTH_MAX} are allowed.`;
+export function readDocument(text: string, file: string, options: ReadOptions = {}): DocumentReading {
+  const { isExact = true, lengthMax = TEXT_LENGTH_MAX } = options;
+  if (text.length > lengthMax) {
+    const sentence = `The file has ${text.length} characters; at most ${lengthMax} are allowed.`;
     return { ok: false, problems: [{ file, line: 1, column: 1, sentence, severity: 'error' }] };
   }
-  const { LineCounter, parseDocument } = yaml();
+  const { Lexer, LineCounter, parseDocument } = yaml();
+  const tooDeep = nestedBeyond(new Lexer().lex(text), LEVELS_MAX);
+  if (tooDeep !== undefined) {
+    const sentence = `The file is nested deeper than ${LEVELS_MAX} levels here, which nothing that is read here needs.`;
+    return { ok: false, problems: [problemAt(tooDeep, file, sentence)] };
+  }
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true });
   const faults = [...document.errors, ...document.warnings].map((fault) =>
@@ -49,13 +63,14 @@ export function readDocument(text: string, file: string): DocumentReading {
   );
   if (faults.length > 0) return { ok: false, problems: faults };
   const locate = locator(document, lines);
-  const value = plainValue(document);
+  const value = plainValue(document, isExact);
   if (value.ok) return { ok: true, value: value.value, source: { file, locate } };
   return { ok: false, problems: placed([value.finding], { file, locate }) };
 }
 
 function plainValue(
   document: Document,
+  isExact: boolean,
 ): { readonly ok: true; readonly value: JsonValue } | { readonly ok: false; readonly finding: Finding } {
   let value: unknown;
   try {
@@ -70,6 +85,7 @@ function plainValue(
       finding: { path: [], sentence: 'The file is empty; a map of keys and values is expected.' },
     };
   }
+  if (!isExact) return { ok: true, value: value as JsonValue };
   const representable = checkRepresentable(value);
   if (representable.ok) return representable;
   const { at, message } = representable.reason;

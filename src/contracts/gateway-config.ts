@@ -12,6 +12,27 @@ export interface ToolDeclaration {
   readonly target?: { readonly type: string; readonly id: string | readonly string[] };
   /** `contract-id/operation-id`; takes the place of what the binding says. */
   readonly contract_operation?: string;
+  /** Who decides on recovery for what this tool writes; takes the place of the configuration's. */
+  readonly owner?: string;
+  readonly recovery?: RecoveryRoute;
+  readonly may_stop?: readonly string[];
+}
+
+/** The way back that was agreed before the tool went live, in words, for each situation (D11). */
+export interface RecoveryRoute {
+  readonly nobody_acted?: string;
+  readonly somebody_acted?: string;
+  readonly unknown?: string;
+}
+
+/** A named person's word that a tool goes live although something is missing. */
+export interface Waiver {
+  readonly what: 'owner_missing' | 'route_missing' | 'reversal_missing' | 'review_due';
+  /** Absent: for every tool. */
+  readonly tool?: string;
+  readonly by: string;
+  readonly on: string;
+  readonly because: string;
 }
 
 export interface GatewayConfig {
@@ -34,6 +55,11 @@ export interface GatewayConfig {
   };
   /** How long work of a run may pause and still be the same work; `unbounded`, or a duration. */
   readonly resume_window?: string;
+  readonly owner?: string;
+  readonly recovery?: RecoveryRoute;
+  /** Persons or teams who may stop what is sent; for people to read, nobody is kept from stopping by it. */
+  readonly may_stop?: readonly string[];
+  readonly waivers?: readonly Waiver[];
   /** False: each client has a process of its own, which ends with it. */
   readonly resident?: boolean;
 }
@@ -49,6 +75,9 @@ export const WRITES_PER_HOUR_DEFAULT = 50;
 
 /** Within it an equal call of a `unique` tool in a given run is answered with the earlier operation (D6). */
 export const RESUME_WINDOW_DEFAULT = 'PT96H';
+
+/** How long an approval lasts (D9). */
+export const APPROVAL_LIFETIME_DEFAULT = 'PT8H';
 
 /** The resume window that holds, in milliseconds; infinite where it is `unbounded`. */
 export function resumeWindowMs(config: GatewayConfig | undefined): number {

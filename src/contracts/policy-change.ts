@@ -6,12 +6,11 @@ import { durationMs, type Mode, type RepeatClass, type ToolFacts } from '../core
 import type { Binding, BindingRow } from './binding.ts';
 import type { Setup } from './check-together.ts';
 import { compileToolFacts } from './compile.ts';
-import { WRITES_PER_HOUR_DEFAULT } from './gateway-config.ts';
+import { APPROVAL_LIFETIME_DEFAULT, WRITES_PER_HOUR_DEFAULT } from './gateway-config.ts';
 import { listed } from './problem.ts';
 
 const MODE_CARE: { readonly [mode in Mode]: number } = { observe: 0, guard: 1, strict: 2 };
 const REPEAT_CARE: { readonly [repeat in RepeatClass]: number } = { free: 0, state: 1, unique: 2 };
-const APPROVAL_LIFETIME_DEFAULT = 'PT8H';
 
 /** One sentence for each thing that `next` loosens; none where it is as careful as `before` in everything. */
 export function loosenedBy(next: Setup, before: Setup): readonly string[] {

@@ -57,7 +57,7 @@ export function identityFindings(facts: IdentityFacts): readonly Finding[] {
 }
 
 /** Whether the argument `inner` is `outer` or lies within it. */
-function isWithin(inner: string, outer: string): boolean {
+export function isWithin(inner: string, outer: string): boolean {
   return inner === outer || inner.startsWith(`${outer}/`);
 }
 
@@ -82,4 +82,10 @@ const REPEAT_BY_EFFECT: { readonly [effect in ContractOperation['effect']]: Repe
 /** What an equal call is taken for (D6): as the contract states it, else by what the write does. */
 export function repeatOf({ repeat, effect }: ContractOperation): RepeatClass {
   return repeat ?? REPEAT_BY_EFFECT[effect];
+}
+
+/** `contract-id/operation-id`; neither part holds a slash. */
+export function splitName(name: string): readonly [contract: string, operation: string] {
+  const slash = name.indexOf('/');
+  return [name.slice(0, slash), name.slice(slash + 1)];
 }

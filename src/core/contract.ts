@@ -106,11 +106,31 @@ export interface Signal {
   readonly kind?: readonly ('result' | 'tool_error' | 'protocol_error')[];
   readonly status?: readonly number[];
   readonly code?: readonly (string | number)[];
+  /** A place in an HTTP reply that has this value, or any where none is given. */
+  readonly marker?: Place;
   readonly text_starts?: readonly string[];
   readonly text_contains?: readonly string[];
-  /** A place in an HTTP reply that has this value, or any where none is given. */
-  readonly marker?: { readonly in: string; readonly name?: string; readonly value?: string };
 }
+
+/** A place in a request or reply of the destination's own protocol; `value` where what stands there counts. */
+export interface Place {
+  readonly in:
+    | 'header'
+    | 'query'
+    | 'path'
+    | 'body'
+    | 'graphql_directive'
+    | 'graphql_input'
+    | 'message_header'
+    | 'status'
+    | 'code'
+    | 'tag'
+    | 'none';
+  readonly name?: string;
+  readonly value?: string;
+}
+
+export type Tri = 'yes' | 'no' | 'unknown';
 
 export interface Lookup {
   readonly by:
@@ -129,6 +149,8 @@ export interface Lookup {
   readonly request?: string;
   /** A resource that tells how far the work has come, in place of `found`. */
   readonly status?: WorkStatus;
+  /** Where the write has to carry our reference so that this route can find it. */
+  readonly stamp?: Place;
   /** How the answer is read: the list of candidates, which of them count, and what must agree. */
   readonly found?: {
     readonly items?: ReplyPlace;
@@ -143,7 +165,8 @@ export interface Lookup {
     readonly kind: 'read_after_write' | 'eventual' | 'unknown';
     readonly settle?: string;
   };
-  readonly unique?: 'yes' | 'no' | 'unknown';
+  readonly unique?: Tri;
+  readonly available_for?: string;
   readonly proves: {
     readonly present: 'applied' | 'applied_if_content_matches';
     readonly absent: 'not_applied' | 'not_applied_after_settle' | 'nothing';
@@ -172,7 +195,8 @@ export interface NoticeRule {
 }
 
 export interface ReadBack {
-  readonly tool: ToolQuestion;
+  /** Absent only where it is asked over `http`, until that is compiled. */
+  readonly tool?: ToolQuestion;
   readonly http?: HttpQuestion;
   readonly matches: readonly Comparison[];
   readonly version?: ReplyPlace;
@@ -191,32 +215,188 @@ export type OutcomeMeaning =
 export interface OutcomeRule {
   readonly when: Signal;
   readonly means: OutcomeMeaning;
+  readonly next?: 'done' | 'look_up' | 'wait_same_guard' | 'repeat_same_guard' | 'stop';
   readonly evidence?: FactEvidence;
 }
 
+/** For how long, and from when, a destination knows a guard's value again. */
+export interface GuardWindow {
+  readonly kind: 'duration' | 'resource_lifetime' | 'while_state' | 'session' | 'none' | 'unknown';
+  /** What is promised: the only bound that may be counted on. */
+  readonly at_least?: string;
+  readonly at_most?: string;
+  readonly from?: 'first_accept' | 'completion' | 'last_seen' | 'client_timestamp' | 'unknown';
+  /** With `while_state`: the state, in words. */
+  readonly while?: string;
+  /** What the destination does with the same value afterwards. */
+  readonly after?: 'executes_again' | 'rejected' | 'unknown';
+}
+
+export type CarrierEncoding =
+  | 'opaque'
+  | 'sf_string'
+  | 'uuid'
+  | 'uuid_v4'
+  | 'base32hex'
+  | 'etag'
+  | 'identifier'
+  | 'version_token'
+  | 'full_state'
+  | 'counter';
+
+/** Where a guard's value stands in the request, and what it may look like there. */
+export interface GuardCarrier {
+  readonly in:
+    | 'header'
+    | 'query'
+    | 'path'
+    | 'body'
+    | 'graphql_directive'
+    | 'graphql_input'
+    | 'message_header';
+  readonly name?: string;
+  readonly encoding?: CarrierEncoding;
+  readonly max_length?: number;
+  readonly pattern?: string;
+}
+
+export type GuardScope =
+  | 'global'
+  | 'account'
+  | 'credential'
+  | 'endpoint'
+  | 'method'
+  | 'region'
+  | 'zone'
+  | 'container'
+  | 'parent'
+  | 'queue'
+  | 'partition'
+  | 'integration'
+  | 'resource';
+
+/** What makes a repeat of the same write harmless at the destination (D7). */
 export interface Guard {
   readonly kind: 'request_key' | 'client_identity' | 'precondition' | 'desired_state' | 'sequence';
-  readonly carrier: {
-    readonly in: string;
-    readonly name?: string;
-    readonly encoding?: string;
-    readonly max_length?: number;
-    readonly pattern?: string;
+  readonly carrier: GuardCarrier;
+  readonly required?: 'always' | 'for_guarantee';
+  /** What the value belongs to: under another one of these the same value is a new write. */
+  readonly scope: readonly GuardScope[];
+  readonly window: GuardWindow;
+  readonly remembers?: {
+    readonly success?: Tri;
+    readonly client_error?: Tri;
+    readonly server_error?: Tri;
+    readonly conditions?: string;
   };
-  readonly scope: readonly string[];
-  readonly evidence: FactEvidence;
+  /** The same value with the same payload. `side_effects`: whether mails, triggers and charges come again. */
+  readonly same: {
+    readonly result:
+      | 'replays_original'
+      | 'replays_current'
+      | 'conflict'
+      | 'converges'
+      | 'silently_dropped'
+      | 'appends_note'
+      | 'executes_again'
+      | 'unknown';
+    readonly signal?: Signal;
+    readonly side_effects?: 'once' | 'again' | 'unknown';
+  };
+  /** The same value with another payload. */
+  readonly different: {
+    readonly result:
+      | 'rejected'
+      | 'replays_original'
+      | 'overwrites'
+      | 'conflict'
+      | 'executes_again'
+      | 'silently_dropped'
+      | 'not_applicable'
+      | 'unknown';
+    readonly signal?: Signal;
+  };
+  /** The same value while the first is still being worked on. */
+  readonly in_flight: {
+    readonly result:
+      | 'rejected_in_progress'
+      | 'waits'
+      | 'executes_again'
+      | 'serialised'
+      | 'not_applicable'
+      | 'unknown';
+    readonly signal?: Signal;
+  };
+  /** What a reply bears when the guard was honoured and not passed over. */
+  readonly honoured_proof?: Place;
+  readonly after_delete?: 'blocked' | 'blocked_for_a_time' | 'allowed' | 'not_applicable' | 'unknown';
   readonly strength?: 'enforced' | 'best_effort' | 'unknown';
+  readonly evidence: FactEvidence;
+}
+
+/** How a destination tells one state of a record from another, and whether it refuses a write to another one. */
+export interface VersionFacts {
+  readonly kind: 'revision' | 'content_hash' | 'timestamp' | 'opaque' | 'none' | 'unknown';
+  readonly read?: Place;
+  readonly write?: Place;
+  readonly resolution?: string;
+  /** Whether a change away and back leaves a trace in it. */
+  readonly aba_safe: Tri;
+  readonly enforced: 'atomic' | 'destination_best_effort' | 'read_then_write' | 'none' | 'unknown';
+  readonly fail?: Signal;
+  /** Whether our own repeat after a lost reply fails the check, so that a failure proves nothing. */
+  readonly own_repeat_fails?: Tri;
+  readonly evidence: FactEvidence;
+}
+
+/** What others changed since a write of ours; `since: 'none'` states that there is no feed (D11). */
+export interface ChangeFeed {
+  readonly since: 'version' | 'cursor' | 'instant' | 'none';
+  readonly request?: string;
+  readonly tool?: ToolQuestion;
+  readonly tells?: readonly ('authors' | 'versions' | 'values' | 'deletions' | 'times')[];
+  /** Whether every change is listed. */
+  readonly complete?: Tri;
+  readonly available_for?: string;
+  readonly consistency?: Lookup['consistency'];
+  readonly evidence: FactEvidence;
+}
+
+/** The members of a write of several, and how the reply tells what became of each. */
+export interface BatchItems {
+  /** The argument that lists them. */
+  readonly argument: string;
+  readonly reply?: ReplyPlace;
+  readonly matched_by: 'position' | 'key' | 'nothing';
+  /** With `key`: where each names itself, in the argument and in the reply. */
+  readonly key?: string;
+  readonly outcomes?: readonly OutcomeRule[];
+  readonly evidence: FactEvidence;
 }
 
 export interface Reversal {
   readonly kind: 'cancel' | 'undo' | 'restore' | 'delete' | 'correct' | 'supersede' | 'none';
+  readonly operation?: string;
+  readonly possible_while?: string;
+  readonly within?: string;
+  readonly restores?: 'record' | 'state_only' | 'partial' | 'nothing';
+  /** What stays behind: who was told, what was read, what it cost. */
+  readonly leaves?: readonly string[];
+  readonly version_checked?: Tri;
+  readonly history?: 'kept' | 'lost' | 'unknown';
   readonly evidence: FactEvidence;
 }
 
 export interface ContractLimits {
+  readonly rate?: string;
+  readonly concurrency?: number;
+  readonly min_interval?: string;
+  readonly max_body?: string;
+  readonly retry_after?: Place;
   readonly reply_timeout?: string;
   /** A request whose bytes left may still be applied this long afterwards; unset: 15 minutes (D7). */
   readonly late_arrival?: string;
+  readonly evidence?: FactEvidence;
 }
 
 /** One write of a destination, as its contract states it. */
@@ -225,6 +405,10 @@ export interface ContractOperation {
   readonly match: readonly string[];
   readonly effect: 'create' | 'update' | 'replace' | 'upsert' | 'delete' | 'action' | 'message';
   readonly destructive?: boolean;
+  /** What comes of it beside the record, and no reversal takes back. */
+  readonly side_effects?: readonly string[];
+  /** Which arguments say to whom, on what and how much; none of them may be left out of the identity. */
+  readonly roles?: { readonly [role in 'recipient' | 'record' | 'amount']?: readonly string[] };
   /** Arguments that make the intent, as JSON pointers without the leading slash; absent: all of them. */
   readonly identity?: readonly string[];
   readonly repeat?: RepeatClass;
@@ -236,7 +420,7 @@ export interface ContractOperation {
   readonly completion: {
     readonly kind: 'synchronous' | 'accepted_then_poll' | 'accepted_no_handle';
     /** Where a reply says by what the work is asked about. */
-    readonly handle?: { readonly in: string; readonly name?: string };
+    readonly handle?: Place;
     readonly done?: readonly string[];
     readonly failed?: readonly string[];
     readonly http?: HttpQuestion & {
@@ -250,22 +434,46 @@ export interface ContractOperation {
   /** How it is sent, where its destination is reached over HTTP. */
   readonly http?: HttpWrite;
   readonly notices?: readonly NoticeRule[];
+  readonly batch?: 'single' | 'atomic' | 'per_item' | 'partial_possible';
+  readonly items?: BatchItems;
   readonly guards: readonly Guard[];
   readonly lookups: readonly Lookup[];
   readonly readback?: ReadBack;
+  readonly version?: VersionFacts;
+  readonly change_feed?: ChangeFeed;
   readonly outcomes: readonly OutcomeRule[];
   readonly reversals: readonly Reversal[];
   readonly limits?: ContractLimits;
   /** How effect, identity, repeat class and target are known. */
   readonly evidence?: FactEvidence;
+  readonly open_questions?: readonly string[];
 }
 
 export interface Contract {
   readonly contract: 1;
   readonly id: string;
   readonly revision: number;
-  readonly destination: { readonly name: string; readonly protocol: string };
-  readonly ownership: { readonly owner: string; readonly reviewed_on: string; readonly review_by: string };
+  readonly destination: {
+    readonly name: string;
+    readonly protocol: string;
+    readonly vendor?: string;
+    readonly base?: string;
+    readonly api_version?: string;
+  };
+  readonly ownership: {
+    readonly owner: string;
+    readonly queue?: string;
+    readonly escalation?: string;
+    readonly reviewed_on: string;
+    readonly review_by: string;
+  };
+  /** What must be set in the vendor's own library, which may repeat a write beneath us. */
+  readonly client?: {
+    readonly library?: string;
+    readonly hidden_repeats?: 'none' | 'switchable' | 'not_switchable' | 'unknown';
+    readonly required_settings?: { readonly [setting: string]: unknown };
+    readonly evidence?: FactEvidence;
+  };
   readonly limits?: ContractLimits;
   readonly operations: readonly ContractOperation[];
 }

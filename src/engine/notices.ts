@@ -96,12 +96,11 @@ export class Notices {
   }
 
   async #find(destination: string, names: readonly NoticeName[]): Promise<Found | undefined> {
-    const { store, tenant } = this.#context;
     for (const name of names) {
       const record =
         name.by === 'record'
           ? await this.#byRecord(destination, name.value)
-          : await readOperation(store, tenant, name.value);
+          : await readOperation(this.#context, name.value);
       const operation = record?.operation;
       if (record === undefined || operation?.destination !== destination) continue;
       if (operation.attempts.length > 0) return { record, name };

@@ -107,7 +107,7 @@ describe.each(ids)('the binding %s', (id) => {
   it('asks reading tools, with arguments that they have and all that they need', () => {
     const questions = contract.operations.flatMap(({ lookups, readback }): readonly ToolQuestion[] => [
       ...lookups.flatMap((lookup) => (lookup.tool === undefined ? [] : [lookup.tool])),
-      ...(readback === undefined ? [] : [readback.tool]),
+      ...(readback?.tool === undefined ? [] : [readback.tool]),
     ]);
     for (const { name, arguments: args } of questions) {
       const asked = tool(name);
@@ -156,9 +156,7 @@ function contradicted(
   const isRead = row.class === 'read';
   // Only a contract that says so of a repeat contradicts; that nothing is said of it does not.
   const converges = (operation?.guards ?? []).some(
-    (guard) =>
-      guard.kind === 'desired_state' &&
-      (guard as { same?: { result?: unknown } }).same?.result === 'converges',
+    (guard) => guard.kind === 'desired_state' && guard.same.result === 'converges',
   );
   return {
     ...(readOnlyHint !== undefined && readOnlyHint !== isRead && (isRead || readOnlyHint)

@@ -42,6 +42,21 @@ describe('a text that cannot be read', () => {
       /^f:1:1: The aliases of the file unfold too far/,
     ],
     [
+      '['.repeat(2_000),
+      'f:1:101: The file is nested deeper than 100 levels here, which nothing that is read here needs.',
+    ],
+    [`{"a": ${'{"a": '.repeat(400)}`, /^f:1:\d+: The file is nested deeper than 100 levels/],
+    ['- '.repeat(2_000), /^f:1:20[13]: The file is nested deeper than 100 levels/],
+    ['? '.repeat(2_000), /^f:1:20[13]: The file is nested deeper than 100 levels/],
+    [
+      Array.from({ length: 1_300 }, (_, level) => `${' '.repeat(level)}a:`).join('\n'),
+      /^f:101:10[12]: The file is nested deeper than 100 levels/,
+    ],
+    [
+      Array.from({ length: 600 }, (_, level) => `${'  '.repeat(level)}- b:`).join('\n'),
+      /^f:\d+:\d+: The file is nested deeper than 100 levels/,
+    ],
+    [
       `a: ${'x'.repeat(1024 * 1024)}`,
       /^f:1:1: The file has 1048579 characters; at most 1048576 are allowed\./,
     ],
@@ -238,7 +253,7 @@ describe('loadContract', () => {
       from: "tool: {name: find_tasks, arguments: {reference: '{$stamp}'}}\n        ",
       to: '',
       at: 'by: client_reference',
-      says: 'operations[0].lookups[0] has the wrong members; allowed is a look-up with either tool (asked through the same server) or request (in the words of its protocol).',
+      says: 'operations[0].lookups[0] has the wrong members; allowed is a look-up with one of tool (asked through the same server), http (asked over HTTP) and request (in the words of its protocol, for people).',
     },
     {
       from: "when: {kind: [tool_error], text_starts: ['Quota: ']}",
@@ -343,9 +358,9 @@ describe('loadContract', () => {
     },
     {
       from: "reference: '{$stamp}'",
-      to: "id: '{$key}'",
+      to: "id: '{$token}'",
       at: 'by: client_reference',
-      says: 'A look-up of task.create uses {$key}; allowed are arguments of the call, {$stamp}, {$record} and {$record_number}.',
+      says: 'A look-up of task.create uses {$token}; allowed are arguments of the call, {$stamp}, {$key}, {$record} and {$record_number}.',
     },
     {
       from: ", content: [{path: /title, equals: '{title}'}]",

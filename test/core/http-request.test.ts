@@ -27,7 +27,16 @@ function made(http: HttpWrite, args: JsonObject, guards: readonly Guard[] = []) 
 }
 
 function keyed(carrier: Guard['carrier'], kind: Guard['kind'] = 'request_key'): Guard {
-  return { kind, carrier, scope: [], evidence: EVIDENCE };
+  return {
+    kind,
+    carrier,
+    scope: [],
+    window: { kind: 'unknown' },
+    same: { result: 'replays_original' },
+    different: { result: 'rejected' },
+    in_flight: { result: 'waits' },
+    evidence: EVIDENCE,
+  };
 }
 
 describe('the parts of a request', () => {

@@ -48,6 +48,10 @@ const GUARD = {
   kind: 'request_key',
   carrier: { in: 'header', name: 'Idempotency-Key' },
   scope: [],
+  window: { kind: 'duration', at_least: 'PT24H', after: 'executes_again' },
+  same: { result: 'replays_original' },
+  different: { result: 'rejected' },
+  in_flight: { result: 'unknown' },
   evidence: { grade: 'documented' },
   strength: 'enforced',
 } as const;

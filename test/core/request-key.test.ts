@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { CarrierEncoding, GuardCarrier } from '../../src/core/contract.ts';
 import { formatId, ID_RANDOM_BYTES } from '../../src/core/ids.ts';
 import { requestKey } from '../../src/core/request-key.ts';
 
 const ID = 'op_01JC3V9R7T5N2QX8W4M6K0ZABC';
 
-test.each([
+test.each<[GuardCarrier, string]>([
   [{ in: 'header' }, ID],
   [{ in: 'header', encoding: 'opaque', max_length: 64 }, ID],
   [{ in: 'header', encoding: 'sf_string' }, `"${ID}"`],
@@ -13,7 +14,7 @@ test.each([
   expect(requestKey(ID, carrier)).toBe(key);
 });
 
-test.each([
+test.each<[GuardCarrier, number]>([
   [{ in: 'header', encoding: 'opaque', max_length: 28 }, 28],
   [{ in: 'header', encoding: 'base32hex', max_length: 26 }, 26],
   [{ in: 'path', encoding: 'identifier', max_length: 60 }, 35],
@@ -21,7 +22,7 @@ test.each([
   expect(requestKey(ID, carrier)).toHaveLength(length);
 });
 
-test.each([
+test.each<[GuardCarrier]>([
   [{ in: 'header', encoding: 'etag' }],
   [{ in: 'body', encoding: 'full_state' }],
   [{ in: 'header', max_length: 16 }],
@@ -36,7 +37,7 @@ const ids = fc
   .map(([at, random]) => formatId('op', at, random));
 
 test('every id has one key in each form, and two ids have two', () => {
-  const forms: readonly [string, RegExp][] = [
+  const forms: readonly [CarrierEncoding, RegExp][] = [
     ['opaque', /^op_[0-9A-Z]{26}$/],
     ['sf_string', /^"op_[0-9A-Z]{26}"$/],
     ['uuid_v4', /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/],

@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { renderDocuments } from '../../scripts/docs.mjs';
+import * as answerTable from '../../src/contracts/answer-table.ts';
 import * as lifecycle from '../../src/core/lifecycle.ts';
 import { ROOT, readSources } from './source.ts';
 
-const made = [...renderDocuments(ROOT, lifecycle)];
+const made = [...renderDocuments(ROOT, lifecycle, answerTable)];
 
 test.each(made)('%s says what its source says; "node scripts/docs.mjs" writes it anew', (file, text) => {
   expect(readFileSync(join(ROOT, file), 'utf8')).toBe(text);
@@ -14,7 +15,7 @@ test.each(made)('%s says what its source says; "node scripts/docs.mjs" writes it
 test('a document follows its source', () => {
   const { held, ...others } = lifecycle.STAGE_EFFECTS;
   const changed = { ...lifecycle, STAGE_EFFECTS: { ...others, held: { ...held, always: [] } } };
-  const drifted = [...renderDocuments(ROOT, changed)].filter(
+  const drifted = [...renderDocuments(ROOT, changed, answerTable)].filter(
     ([file, text]) => new Map(made).get(file) !== text,
   );
   expect(drifted.map(([file]) => file)).toEqual(['docs/states.md']);
