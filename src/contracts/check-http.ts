@@ -1,6 +1,7 @@
 // What a schema cannot say about the part of a contract that is executed over HTTP.
 
 import type { ContractOperation, Guard, HttpTemplate, HttpWrite, NoticeRule } from '../core/contract.ts';
+import { FIRST_SENT } from '../core/http-request.ts';
 import { keyGuard, requestKey } from '../core/request-key.ts';
 import { templateNames } from '../core/template.ts';
 import { boundedPattern } from './bounded-pattern.ts';
@@ -46,7 +47,8 @@ function checkWrite(
       sentence: `${operation.id} says by http how it is sent, and the destination's protocol is ${protocol}.`,
     });
   }
-  for (const name of templateNames([http.path, http.query, http.headers, http.body])) {
+  const headers = Object.values(http.headers ?? {}).filter((value) => value !== FIRST_SENT);
+  for (const name of templateNames([http.path, http.query, headers, http.body])) {
     const sentence = nameProblem(operation, name);
     if (sentence !== undefined) findings.push({ path: at, sentence });
   }
@@ -59,6 +61,9 @@ function nameProblem({ guards, id, stamp }: ContractOperation, name: string): st
     return stamp === undefined
       ? `The request of ${id} uses {$stamp}, and the operation has no stamp.`
       : undefined;
+  }
+  if (name === '$first_sent') {
+    return `The request of ${id} uses {$first_sent}, which is the whole value of one header, and stands nowhere else.`;
   }
   if (name === '$key') {
     return guards.some(isKeyed)

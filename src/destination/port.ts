@@ -18,6 +18,8 @@ export interface SendRequest {
   /** The caller's own connection, by the name that the door gave it: a destination that has several prefers it. */
   readonly via?: string;
   readonly replyTimeoutMs: number;
+  /** When the first attempt of this operation that may have left was started, in ms since the epoch; a repeat has the same. */
+  readonly firstSentAt?: number;
   /** Aborts the wait on shutdown only; a caller that leaves does not trigger it. */
   readonly signal?: AbortSignal;
   /**

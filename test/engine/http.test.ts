@@ -141,6 +141,32 @@ test('a conditional write changes what it was meant for, and nothing that has ch
   expect([world.writes(), world.records()]).toEqual([3, 2]);
 });
 
+test('a repeat carries the same key, the same bytes and the same instant of its first sending', async () => {
+  const guard = {
+    kind: 'request_key',
+    carrier: { in: 'header', name: 'Repeatability-Request-ID', encoding: 'uuid' },
+    scope: ['endpoint'],
+    window: { kind: 'unknown', from: 'client_timestamp', after: 'rejected' },
+    same: { result: 'replays_original' },
+    different: { result: 'rejected' },
+    in_flight: { result: 'unknown' },
+    evidence: { grade: 'documented' },
+  };
+  const headers = { 'Repeatability-First-Sent': '{$first_sent}' };
+  const operation = { ...TICKET, guards: [guard], http: { ...(TICKET['http'] as object), headers } };
+  const world = await setup({ fault: 'rst_before', operation: operation as never });
+  expect(await world.write({ title: 'a' })).toMatchObject({ stage: 'closed', effect: 'accepted' });
+  const [first, second] = world.sent().map((one) => ({
+    key: one.headers?.['repeatability-request-id'],
+    at: one.headers?.['repeatability-first-sent'],
+    length: one.headers?.['content-length'],
+  }));
+  expect(second).toEqual(first);
+  expect(first?.key).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4/);
+  expect(first?.at).toMatch(/^\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT$/);
+  expect([world.writes(), world.records()]).toEqual([2, 1]);
+});
+
 describe('work that goes on after 202', () => {
   const operation = {
     ...TICKET,

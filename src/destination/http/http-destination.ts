@@ -145,11 +145,14 @@ export class HttpDestination implements Destination {
     if (this.#closing !== undefined) return { left: 'no', proof: 'not_connected', detail: CLOSED };
     const frozen = frozenIn(request.payload);
     if (frozen === undefined) return refused('what was stored of it is no request over HTTP');
-    const headers = this.#configuredHeaders();
-    if (typeof headers === 'string') {
+    const configured = this.#configuredHeaders();
+    if (typeof configured === 'string') {
       this.#isReachable = false;
-      return refused(headers);
+      return refused(configured);
     }
+    const firstSent = firstSentHeader(frozen.request, request);
+    if (firstSent === undefined) return refused('when it was first sent is not known');
+    const headers = { ...configured, ...firstSent };
     const free = await this.#writing.take(Math.min(this.#options.timeouts.queueMs, request.replyTimeoutMs));
     if (free === undefined) return refused('all connections were taken');
     if (request.signal?.aborted === true || this.#closing !== undefined) {
@@ -431,6 +434,13 @@ class WriteCall {
 
 function refused(detail: string): SendReport {
   return { left: 'no', proof: 'refused_by_sender', detail };
+}
+
+/** IMF-fixdate (RFC 9110), whole seconds. */
+function firstSentHeader({ firstSent }: HttpRequest, { firstSentAt }: SendRequest) {
+  if (firstSent === undefined) return {};
+  if (firstSentAt === undefined) return undefined;
+  return { [firstSent]: new Date(firstSentAt).toUTCString() };
 }
 
 function frozenIn(payload: string): FrozenWrite | undefined {
