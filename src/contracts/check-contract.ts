@@ -22,8 +22,8 @@ export function checkContract(contract: Contract): readonly Finding[] {
     ...checkOperationIds(contract),
     ...contract.operations.flatMap((operation, index) => [
       ...checkOperation(operation, ['operations', index]),
-      ...checkHttpOperation(operation, contract.destination.protocol, ['operations', index]),
       ...checkFacts(operation, contract, ['operations', index]),
+      ...checkHttpOperation(operation, contract.destination.protocol, ['operations', index]),
     ]),
   ];
 }

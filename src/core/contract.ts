@@ -106,7 +106,7 @@ export interface Signal {
   readonly kind?: readonly ('result' | 'tool_error' | 'protocol_error')[];
   readonly status?: readonly number[];
   readonly code?: readonly (string | number)[];
-  /** A place in an HTTP reply that has this value, or any where none is given. */
+  /** A place in a reply that has this value, or any where none is given. */
   readonly marker?: Place;
   readonly text_starts?: readonly string[];
   readonly text_contains?: readonly string[];
@@ -147,10 +147,10 @@ export interface Lookup {
   readonly http?: HttpQuestion;
   /** In the words of its protocol, for people; nothing is asked by it. */
   readonly request?: string;
-  /** A resource that tells how far the work has come, in place of `found`. */
-  readonly status?: WorkStatus;
   /** Where the write has to carry our reference so that this route can find it. */
   readonly stamp?: Place;
+  /** A resource that tells how far the work has come, in place of `found`. */
+  readonly status?: WorkStatus;
   /** How the answer is read: the list of candidates, which of them count, and what must agree. */
   readonly found?: {
     readonly items?: ReplyPlace;

@@ -123,6 +123,11 @@ export interface Destination {
   connect(): Promise<ConnectReport>;
   send(request: SendRequest): Promise<SendReport>;
   ask(request: AskRequest): Promise<AskReport>;
+  /**
+   * Which credential and place a request would be made with now: another text for another one, and nothing that tells
+   * either. `undefined` where that is not known, and of a destination that cannot say.
+   */
+  scope?(): string | undefined;
   /** Whether a callback is the destination's own; only of one that sends such. */
   readNotice?(notice: GivenNotice): NoticeReport;
   /** At most one listener; set by the engine before the first send. */

@@ -32,9 +32,9 @@ function keyed(carrier: Guard['carrier'], kind: Guard['kind'] = 'request_key'): 
     carrier,
     scope: [],
     window: { kind: 'unknown' },
-    same: { result: 'replays_original' },
-    different: { result: 'rejected' },
-    in_flight: { result: 'waits' },
+    same: { result: 'unknown' },
+    different: { result: 'unknown' },
+    in_flight: { result: 'unknown' },
     evidence: EVIDENCE,
   };
 }

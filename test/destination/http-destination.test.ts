@@ -203,6 +203,16 @@ describe('secrets', () => {
     expect(JSON.parse(replyOf(report).body)).toMatchObject({ title: 'it is [the secret token]' });
   });
 
+  test('and the address make the scope of a key: another one of either is another scope', () => {
+    const scopeOf = (token: string, url = fixture.origin) =>
+      open(url, { headers, secrets: new Secrets({ token: { env: 'T' } }, { T: token }) }).scope();
+    expect(scopeOf('first-secret')).toBe(scopeOf('first-secret'));
+    expect(scopeOf('second-secret')).not.toBe(scopeOf('first-secret'));
+    expect(scopeOf('first-secret', `${fixture.origin}/eu`)).not.toBe(scopeOf('first-secret'));
+    expect(scopeOf('')).toBeUndefined();
+    expect(scopeOf('first-secret')).not.toContain('first');
+  });
+
   test('in a file are read anew for each request', async () => {
     const file = join(fixture.folder, 'token');
     const destination = open(fixture.url(), { headers, secrets: new Secrets({ token: { file } }, {}) });

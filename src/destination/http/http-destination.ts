@@ -6,6 +6,7 @@
 import { buildConnector, Pool } from 'undici';
 import type { JsonObject, JsonValue } from '../../core/canonical.ts';
 import type { ContractOperation } from '../../core/contract.ts';
+import { sha256Hex } from '../../core/digest.ts';
 import { type FrozenWrite, type HttpRequest, keyOf, madeFrom } from '../../core/http-request.ts';
 import { compare } from '../../core/reply-places.ts';
 import { valueAt } from '../../core/template.ts';
@@ -137,6 +138,14 @@ export class HttpDestination implements Destination {
     if (failure !== null) return { connected: false, detail: describe(failure) };
     this.#isReachable = true;
     return { connected: true };
+  }
+
+  /** A new value of the same secret is another scope: whether it is of the same account cannot be told. */
+  scope(): string | undefined {
+    const headers = this.#configuredHeaders();
+    if (typeof headers === 'string') return undefined;
+    const { origin, pathname } = this.#url;
+    return sha256Hex(JSON.stringify([origin, pathname, Object.entries(headers).toSorted()]));
   }
 
   // ── Writes ─────────────────────────────────────────────────────────────────────────────────────────────────
