@@ -45,7 +45,7 @@ export function writeRequest(operation: ContractOperation, args: JsonObject, id:
   return { ok: true, request: { ...made.request, firstSent: firstSent.toLowerCase() } };
 }
 
-/** As OASIS Repeatable Requests has it: which header says when the request was first sent. */
+/** As repeatable requests have it: which header says when the request was first sent. */
 export const FIRST_SENT = '{$first_sent}';
 
 /** The header of the first sending, and all others: that instant is known only when the first byte leaves. */
