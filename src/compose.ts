@@ -6,7 +6,6 @@ import { access, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { mayPrincipalWrite } from './access/tokens.ts';
-import { executable } from './contracts/executable.ts';
 import { type HttpDestinationConfig, httpFacts, timeoutsOf } from './contracts/http-destination-config.ts';
 import { loadHttpDestination } from './contracts/load.ts';
 import { formatProblem } from './contracts/problem.ts';
@@ -147,7 +146,7 @@ export async function composeHttpDestination(
     destination: openHttpDestination({
       name: config.destination,
       url: config.url,
-      operations: new Map(executable(contract).operations.map((operation) => [operation.id, operation])),
+      operations: new Map(contract.operations.map((operation) => [operation.id, operation])),
       secrets,
       timeouts: timeoutsOf(config),
       ...(config.headers === undefined ? {} : { headers: config.headers }),

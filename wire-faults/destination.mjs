@@ -185,7 +185,7 @@ function serve(log) {
 function answerWrite(told) {
   const { cell, fault, name, note, request, response, self } = told;
   cell.writes += 1;
-  note({ cell: name, event: 'write', headers: request.headers, path: request.url });
+  note({ cell: name, event: 'write', headers: request.headers, path: request.url, body: told.body });
   const apply = () => applied(told);
   const reply = (status, body, headers) => json(response, status, body, headers);
   const act = WRITE_FAULTS[fault];

@@ -107,7 +107,7 @@ function checkLookup(operation: ContractOperation, lookup: Lookup, path: Path): 
 function checkReadBack(operation: ContractOperation, path: Path): readonly Finding[] {
   const { readback } = operation;
   if (readback === undefined) return [];
-  const asked = readback.http ?? readback.tool.arguments;
+  const asked = readback.http ?? readback.tool?.arguments;
   return checkNames(operation, [asked, readback.matches], path, 'read-back', true);
 }
 
@@ -145,7 +145,7 @@ function checkNames(
     if (name.startsWith('$') && !KNOWN_AFTER_SENDING.includes(name)) {
       return {
         path,
-        sentence: `A ${what} of ${id} uses {${name}}; allowed are arguments of the call, {$stamp}, {$record} and {$record_number}.`,
+        sentence: `A ${what} of ${id} uses {${name}}; allowed are arguments of the call, {$stamp}, {$key}, {$record} and {$record_number}.`,
       };
     }
     return [];

@@ -1,8 +1,10 @@
 // What a schema cannot say about the part of a contract that is executed over HTTP.
 
 import type { ContractOperation, Guard, HttpTemplate, HttpWrite, NoticeRule } from '../core/contract.ts';
+import { FIRST_SENT } from '../core/http-request.ts';
 import { keyGuard, requestKey } from '../core/request-key.ts';
 import { templateNames } from '../core/template.ts';
+import { boundedPattern } from './bounded-pattern.ts';
 import { OURS } from './http-destination-config.ts';
 import type { Finding, Path } from './problem.ts';
 
@@ -45,7 +47,8 @@ function checkWrite(
       sentence: `${operation.id} says by http how it is sent, and the destination's protocol is ${protocol}.`,
     });
   }
-  for (const name of templateNames([http.path, http.query, http.headers, http.body])) {
+  const headers = Object.values(http.headers ?? {}).filter((value) => value !== FIRST_SENT);
+  for (const name of templateNames([http.path, http.query, headers, http.body])) {
     const sentence = nameProblem(operation, name);
     if (sentence !== undefined) findings.push({ path: at, sentence });
   }
@@ -58,6 +61,9 @@ function nameProblem({ guards, id, stamp }: ContractOperation, name: string): st
     return stamp === undefined
       ? `The request of ${id} uses {$stamp}, and the operation has no stamp.`
       : undefined;
+  }
+  if (name === '$first_sent') {
+    return `The request of ${id} uses {$first_sent}, which is the whole value of one header, and stands nowhere else.`;
   }
   if (name === '$key') {
     return guards.some(isKeyed)
@@ -82,9 +88,8 @@ function checkKey(operation: ContractOperation, http: HttpWrite, path: Path): re
   const at = [...path, 'guards', operation.guards.indexOf(guard), 'carrier'];
   const isPlaced = JSON.stringify([http.path, http.query, http.headers, http.body]).includes('{$key}');
   if (guard.kind === 'client_identity' && !isPlaced && where === 'path') return [];
-  if (pattern !== undefined && !isExpression(pattern)) {
-    return [{ path: [...at, 'pattern'], sentence: `The pattern ${pattern} is no regular expression.` }];
-  }
+  // Such a pattern is told of by itself, and nothing is tried by it.
+  if (pattern !== undefined && !boundedPattern(pattern).ok) return [];
   if (requestKey(SOME_ID, guard.carrier) === undefined) {
     return [
       {
@@ -111,14 +116,6 @@ function checkKey(operation: ContractOperation, http: HttpWrite, path: Path): re
       sentence: `The request of ${operation.id} fills ${taken} by itself, which is the place of its guard's key; what a caller gives must not be the key, so use {$key} there or leave it out.`,
     },
   ];
-}
-
-function isExpression(pattern: string): boolean {
-  try {
-    return new RegExp(pattern) instanceof RegExp;
-  } catch {
-    return false;
-  }
 }
 
 /** A precondition that is not sent guards nothing. */

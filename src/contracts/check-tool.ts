@@ -16,7 +16,7 @@ export function checkToolArguments(facts: ToolFacts, inputSchema: unknown): stri
   const { tool, identity = [], target, stamp, operation } = facts;
   const questions = [
     ...(operation?.lookups ?? []).map(({ tool: question, found }) => [question?.arguments, found]),
-    [operation?.readback?.tool.arguments, operation?.readback?.matches],
+    [operation?.readback?.tool?.arguments, operation?.readback?.matches],
   ];
   const used: [string, readonly string[]][] = [
     ['identity', identity],

@@ -13,6 +13,7 @@ import {
 } from '../core/contract.ts';
 import { sha256Hex } from '../core/digest.ts';
 import { type Binding, type BindingRow, type DeclaredClass, hasConditions, rowFor } from './binding.ts';
+import { executable } from './executable.ts';
 import { declarationOf, type GatewayConfig, type ToolDeclaration } from './gateway-config.ts';
 import { listed } from './problem.ts';
 import type { ToolChanges } from './tool-changes.ts';
@@ -231,7 +232,7 @@ function boundOperation(
   if (contract === undefined || operation === undefined) {
     throw new Error(`Assertion: ${tool} is bound to ${contractId}/${operationId}, which is not loaded.`);
   }
-  return { contract, operation: askingOnly(withLimits(contract, operation), changes) };
+  return { contract, operation: askingOnly(withLimits(contract, executable(operation)), changes) };
 }
 
 /** Nothing is asked through a tool of which nobody knows any more what it does. */

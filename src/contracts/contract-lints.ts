@@ -181,7 +181,7 @@ function lintParameters(
 ): readonly Lint[] {
   if (identity === undefined || roles !== undefined) return [];
   const named = [
-    ...templateNames([target?.id, lookups, readback?.tool.arguments, readback?.matches]),
+    ...templateNames([target?.id, lookups, readback?.http ?? readback?.tool?.arguments, readback?.matches]),
     ...(known ?? []),
   ].filter((name) => !name.startsWith('$') && name !== stamp?.argument);
   return [...new Set(named)].flatMap((name) => {

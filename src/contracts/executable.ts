@@ -1,8 +1,7 @@
-// A contract whose requests over HTTP are questions and facts of the same kinds as those of any other destination.
+// An operation whose requests over HTTP are questions and facts of the same kinds as those of any other destination.
 
 import type { JsonObject } from '../core/canonical.ts';
 import type {
-  Contract,
   ContractOperation,
   HttpQuestion,
   Lookup,
@@ -13,11 +12,9 @@ import type {
 import { isTrusted } from '../core/contract.ts';
 import { partedTemplate } from '../core/http-request.ts';
 
-export function executable(contract: Contract): Contract {
-  return { ...contract, operations: contract.operations.map(executableOperation) };
-}
-
-function executableOperation(operation: ContractOperation): ContractOperation {
+/** An operation as its file states it, with tools in the place of requests; one without requests is given back. */
+export function executable(operation: ContractOperation): ContractOperation {
+  if (!isAskedOverHttp(operation)) return operation;
   const { readback } = operation;
   // What is asked by it is more than a name: while work goes on, the handle is the record.
   const record = handlePlace(operation) ?? operation.acknowledgement?.record;
@@ -27,6 +24,10 @@ function executableOperation(operation: ContractOperation): ContractOperation {
     ...(readback === undefined ? {} : { readback: askedReadBack(readback) }),
     ...(record === undefined ? {} : { acknowledgement: { ...operation.acknowledgement, record } }),
   };
+}
+
+function isAskedOverHttp({ completion, lookups, readback }: ContractOperation): boolean {
+  return [completion, readback, ...lookups].some((part) => part?.http !== undefined);
 }
 
 function askedLookup(lookup: Lookup): Lookup {

@@ -3,7 +3,6 @@
 import type { JsonObject } from '../core/canonical.ts';
 import { type Contract, durationMs, type Mode, type ToolFacts } from '../core/contract.ts';
 import { compileToolFacts } from './compile.ts';
-import { executable } from './executable.ts';
 import type { GatewayConfig, ToolDeclaration } from './gateway-config.ts';
 import { closest, type Finding, listed } from './problem.ts';
 
@@ -129,9 +128,8 @@ export function httpFacts(
   config: HttpDestinationConfig,
   contract: Contract,
 ): (destination: string, tool: string, args: JsonObject) => ToolFacts | undefined {
-  const runnable = executable(contract);
-  const contracts = [runnable];
-  const sent = runnable.operations.filter(({ http }) => http !== undefined);
+  const contracts = [contract];
+  const sent = contract.operations.filter(({ http }) => http !== undefined);
   const known = new Set(sent.map(({ id }) => id));
   const rules: GatewayConfig = {
     destination: config.destination,
@@ -139,7 +137,7 @@ export function httpFacts(
     tools: Object.fromEntries(
       sent.map(({ id }) => {
         const own = Object.hasOwn(config.tools ?? {}, id) ? config.tools?.[id] : undefined;
-        return [id, { ...own, contract_operation: `${runnable.id}/${id}` }];
+        return [id, { ...own, contract_operation: `${contract.id}/${id}` }];
       }),
     ),
   };

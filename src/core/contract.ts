@@ -195,7 +195,8 @@ export interface NoticeRule {
 }
 
 export interface ReadBack {
-  readonly tool: ToolQuestion;
+  /** Absent only where it is asked over `http`, until that is compiled. */
+  readonly tool?: ToolQuestion;
   readonly http?: HttpQuestion;
   readonly matches: readonly Comparison[];
   readonly version?: ReplyPlace;

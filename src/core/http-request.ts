@@ -17,6 +17,8 @@ export interface HttpRequest {
   readonly headers: { readonly [name: string]: string };
   /** The exact text of the body. */
   readonly body?: string;
+  /** The header that carries the instant of the first sending, the same on each repeat; written when it is sent. */
+  readonly firstSent?: string;
 }
 
 export type MadeRequest =
@@ -36,8 +38,22 @@ export function writeRequest(operation: ContractOperation, args: JsonObject, id:
   if (http === undefined) return refuse(`${operation.id} has no request over HTTP`);
   const guard = keyGuard(operation);
   const key = guard === undefined ? undefined : requestKey(id, guard.carrier);
-  const template = withGuard(partedTemplate(http), guard);
-  return requestFrom(template, { arguments: args, stamp: id, key }, operation.guards);
+  const [firstSent, headers] = partedHeaders(http);
+  const template = withGuard(partedTemplate({ ...http, ...(headers && { headers }) }), guard);
+  const made = requestFrom(template, { arguments: args, stamp: id, key }, operation.guards);
+  if (!made.ok || firstSent === undefined) return made;
+  return { ok: true, request: { ...made.request, firstSent: firstSent.toLowerCase() } };
+}
+
+/** As repeatable requests have it: which header says when the request was first sent. */
+export const FIRST_SENT = '{$first_sent}';
+
+/** The header of the first sending, and all others: that instant is known only when the first byte leaves. */
+function partedHeaders({ headers }: HttpTemplate): readonly [string | undefined, HttpTemplate['headers']] {
+  const entries = Object.entries(headers ?? {});
+  const named = entries.find(([, value]) => value === FIRST_SENT)?.[0];
+  if (named === undefined) return [undefined, headers];
+  return [named, Object.fromEntries(entries.filter(([name]) => name !== named))];
 }
 
 /** The values that templates of one operation are filled from, its arguments and record apart. */

@@ -48,3 +48,8 @@ export function sentAttempts({ attempts, evidence }: Operation): readonly Attemp
 export function lastSentAt(operation: Operation): number {
   return sentAttempts(operation).at(-1)?.startedAt ?? operation.since;
 }
+
+/** When the first of them was started, in ms since the epoch. */
+export function firstSentAt(operation: Operation): number {
+  return sentAttempts(operation)[0]?.startedAt ?? operation.since;
+}

@@ -18,6 +18,8 @@ export interface SendRequest {
   /** The caller's own connection, by the name that the door gave it: a destination that has several prefers it. */
   readonly via?: string;
   readonly replyTimeoutMs: number;
+  /** When the first attempt of this operation that may have left was started, in ms since the epoch; a repeat has the same. */
+  readonly firstSentAt?: number;
   /** Aborts the wait on shutdown only; a caller that leaves does not trigger it. */
   readonly signal?: AbortSignal;
   /**
@@ -117,15 +119,15 @@ export interface Destination {
   readonly name: string;
   /** True while a request could be handed over at once. Synchronous, because it is asked on the hot path. */
   isConnected(): boolean;
-  /**
-   * What a key sent to it belongs to: credential, endpoint, region, as a text that is equal while they are. It may hold
-   * secrets; the ledger keeps a keyed hash of it alone. Absent: nothing is known of it.
-   */
-  scope?(): string | undefined;
   /** Connects when needed; one attempt, bounded by the adapter's own time-out. Never throws. */
   connect(): Promise<ConnectReport>;
   send(request: SendRequest): Promise<SendReport>;
   ask(request: AskRequest): Promise<AskReport>;
+  /**
+   * Which credential and place a request would be made with now: another text for another one, and nothing that tells
+   * either. `undefined` where that is not known, and of a destination that cannot say.
+   */
+  scope?(): string | undefined;
   /** Whether a callback is the destination's own; only of one that sends such. */
   readNotice?(notice: GivenNotice): NoticeReport;
   /** At most one listener; set by the engine before the first send. */

@@ -127,7 +127,7 @@ export class Checks {
     const context = this.#context;
     const { operation } = record;
     const readback = facts.operation?.readback;
-    if (readback === undefined) throw new Error(`Assertion: ${operation.id} has no read-back to make.`);
+    if (readback?.tool === undefined) throw new Error(`Assertion: ${operation.id} has no read-back to make.`);
     context.reached('before_readback');
     const values = templateValues(operation, args, facts);
     const asked = await this.#ask(destination, readback.tool, values, context.settings.readBackTimeoutMs);
@@ -157,7 +157,7 @@ export class Checks {
   async isStillOurs(operation: Operation, facts: ToolFacts, args: JsonObject): Promise<boolean | undefined> {
     const destination = this.#context.destinations.get(operation.destination);
     const readback = facts.operation?.readback;
-    if (destination === undefined || readback === undefined) return undefined;
+    if (destination === undefined || readback?.tool === undefined) return undefined;
     const values = templateValues(operation, args, facts);
     const asked = await this.#ask(
       destination,

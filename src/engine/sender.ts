@@ -5,6 +5,7 @@ import type { SendingConditions } from '../core/authority.ts';
 import type { JsonObject } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
 import type { Finding } from '../core/evidence.ts';
+import { firstSentAt } from '../core/known-facts.ts';
 import { lockedBy } from '../core/locks.ts';
 import { isStatementCurrent, isUnsettled, type Operation } from '../core/operation.ts';
 import type { ConnectReport, Destination, LateReply, SendReport } from '../destination/port.ts';
@@ -260,6 +261,7 @@ export class Sender {
       attempt: started.attempt,
       tool: operation.tool,
       payload: started.payload,
+      firstSentAt: firstSentAt(operation),
       replyTimeoutMs: replyTimeoutMs(context.settings, started.facts),
       mayLeave: () =>
         !this.#closing &&

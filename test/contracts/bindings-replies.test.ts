@@ -203,7 +203,7 @@ describe('what is read of GitHub', () => {
   it('its number is asked for as a number', () => {
     const { record = '' } = classifyReply(json(issue), create);
     expect(record).toBe('17');
-    expect(fillTemplate(create.readback?.tool.arguments, { arguments: args, record })).toEqual({
+    expect(fillTemplate(create.readback?.tool?.arguments, { arguments: args, record })).toEqual({
       ok: true,
       value: { owner: 'acme', repo: 'billing', issue_number: 17 },
     });

@@ -107,7 +107,7 @@ describe.each(ids)('the binding %s', (id) => {
   it('asks reading tools, with arguments that they have and all that they need', () => {
     const questions = contract.operations.flatMap(({ lookups, readback }): readonly ToolQuestion[] => [
       ...lookups.flatMap((lookup) => (lookup.tool === undefined ? [] : [lookup.tool])),
-      ...(readback === undefined ? [] : [readback.tool]),
+      ...(readback?.tool === undefined ? [] : [readback.tool]),
     ]);
     for (const { name, arguments: args } of questions) {
       const asked = tool(name);

@@ -358,9 +358,9 @@ describe('loadContract', () => {
     },
     {
       from: "reference: '{$stamp}'",
-      to: "id: '{$key}'",
+      to: "id: '{$token}'",
       at: 'by: client_reference',
-      says: 'A look-up of task.create uses {$key}, and no guard of it is a request_key or a client_identity.',
+      says: 'A look-up of task.create uses {$token}; allowed are arguments of the call, {$stamp}, {$key}, {$record} and {$record_number}.',
     },
     {
       from: ", content: [{path: /title, equals: '{title}'}]",

@@ -58,12 +58,16 @@ function lost(guard: Partial<Guard> = {}, more: Partial<ContractOperation> = {})
 /** Whether a reply that was lost is followed by a repeat, at this time and as far as anything is known. */
 function repeats(
   guard: Partial<Guard>,
-  { at = T0 + MINUTE_MS, isAbsent = false, more = {} as Partial<ContractOperation> } = {},
+  {
+    at = T0 + MINUTE_MS,
+    isAbsent = false,
+    more,
+  }: { at?: number; isAbsent?: boolean; more?: Partial<ContractOperation> } = {},
 ): boolean {
   const bundle = setup({ facts: factsOf() });
   bundle.start();
   bundle.comesBack(LOST);
-  return usableGuard(bundle.operation, factsWith(guard, more), { at, isAbsent }) !== undefined;
+  return usableGuard(bundle.operation, factsWith(guard, more ?? {}), { at, isAbsent }) !== undefined;
 }
 
 describe('a guard is counted on', () => {

@@ -159,6 +159,18 @@ describe('the key of the guard', () => {
     expect(result).toMatchObject({ body: `{"key":"${ID}","title":"x"}` });
   });
 
+  test('the header of the first sending is named, and has no value until then', () => {
+    const guards = [keyed({ in: 'header', name: 'Repeatability-Request-ID', encoding: 'uuid' })];
+    const headers = { 'Repeatability-First-Sent': '{$first_sent}', 'X-A': 'b' };
+    const result = made({ ...http, headers }, { title: 'x' }, guards);
+    expect(result).toMatchObject({ firstSent: 'repeatability-first-sent' });
+    expect(Object.keys(typeof result === 'string' ? {} : result.headers)).toEqual([
+      'content-type',
+      'x-a',
+      'repeatability-request-id',
+    ]);
+  });
+
   test('a repeat of an operation has the same request, byte for byte', () => {
     const guards = [keyed({ in: 'header', name: 'Idempotency-Key', encoding: 'sf_string' })];
     expect(made(http, { title: 'x' }, guards)).toEqual(made(http, { title: 'x' }, guards));

@@ -89,9 +89,34 @@ describe('what is proven not to have left', () => {
     });
     const first = destination.send(sendRequest(frozen('a')));
     const second = await destination.send(sendRequest(frozen('b')));
-    expect(second).toMatchObject({ left: 'no', detail: 'all connections were taken' });
+    expect(second).toMatchObject({ left: 'no', detail: 'all its connections are taken' });
     await destination.close();
     expect(await first).toMatchObject({ left: 'maybe', ended: 'aborted' });
+  });
+
+  test('while all connections are taken, nothing could be handed over at once', async () => {
+    const timeouts = { ...TIMEOUTS, queueMs: 50 };
+    const destination = open(fixture.url('drop_reply'), { connections: 1, timeouts });
+    expect(await destination.connect()).toEqual({ connected: true });
+    const first = destination.send(sendRequest(frozen('a'), { replyTimeoutMs: 5_000 }));
+    await expect.poll(() => destination.isConnected()).toBe(false);
+    expect(await destination.connect()).toEqual({
+      connected: false,
+      detail: 'all its connections are taken',
+    });
+    await destination.close();
+    await first;
+  });
+
+  test('a destination that asks to be left alone is left alone', async () => {
+    const destination = open(fixture.url('too_many_429'));
+    await destination.connect();
+    expect(replyOf(await destination.send(sendRequest(frozen('a')))).code).toBe(429);
+    expect(destination.isConnected()).toBe(false);
+    expect(await destination.connect()).toEqual({
+      connected: false,
+      detail: expect.stringMatching(/^it asked to be left alone until \d{4}-\d\d-\d\dT/),
+    });
   });
 
   test.each([
@@ -201,6 +226,16 @@ describe('secrets', () => {
     expect(sent?.headers?.['authorization']).toBe('Bearer canary-4711-canary');
     expect(JSON.stringify(report)).not.toContain('canary-4711');
     expect(JSON.parse(replyOf(report).body)).toMatchObject({ title: 'it is [the secret token]' });
+  });
+
+  test('and the address make the scope of a key: another one of either is another scope', () => {
+    const scopeOf = (token: string, url = fixture.origin) =>
+      open(url, { headers, secrets: new Secrets({ token: { env: 'T' } }, { T: token }) }).scope();
+    expect(scopeOf('first-secret')).toBe(scopeOf('first-secret'));
+    expect(scopeOf('second-secret')).not.toBe(scopeOf('first-secret'));
+    expect(scopeOf('first-secret', `${fixture.origin}/eu`)).not.toBe(scopeOf('first-secret'));
+    expect(scopeOf('')).toBeUndefined();
+    expect(scopeOf('first-secret')).not.toContain('first');
   });
 
   test('in a file are read anew for each request', async () => {

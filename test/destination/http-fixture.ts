@@ -22,6 +22,7 @@ export interface LogEntry {
   readonly event: 'write' | 'record' | 'fired' | 'question';
   readonly headers?: Readonly<Record<string, string>>;
   readonly path?: string;
+  readonly body?: unknown;
 }
 
 export interface HttpFixture {

@@ -6,13 +6,14 @@ import { composeHttpDestination, composeLedger, type LedgerParts } from '../../s
 import type { JsonObject } from '../../src/core/canonical.ts';
 import type { Operation } from '../../src/core/operation.ts';
 import type { Ledger } from '../../src/engine/ledger.ts';
-import { startDestination } from '../destination/http-fixture.ts';
+import { type LogEntry, startDestination } from '../destination/http-fixture.ts';
 import { operationOf, until } from './setup.ts';
 
 export interface HttpWorld {
   readonly ledger: Ledger;
   readonly writes: () => number;
   readonly records: () => number;
+  readonly sent: () => readonly LogEntry[];
   /** Writes, and waits until nothing is due any more. */
   write(args: JsonObject): Promise<Operation>;
   close(): Promise<void>;
@@ -98,6 +99,7 @@ export async function httpWorld(
   return {
     ledger,
     writes: () => server.log('write').length,
+    sent: () => server.log('write'),
     records: () => server.log('record').length,
     async write(args) {
       const call = { destination: 'tickets', tool: 'ticket.create', arguments: args, requester: 'agent' };

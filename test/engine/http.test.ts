@@ -1,7 +1,11 @@
 import { createHmac } from 'node:crypto';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { deadUrl } from '../destination/http-fixture.ts';
-import { type HttpWorld, httpWorld, TICKET } from './http-world.ts';
+import { composeHttpDestination, composeLedger } from '../../src/compose.ts';
+import type { JsonObject } from '../../src/core/canonical.ts';
+import { deadUrl, startDestination } from '../destination/http-fixture.ts';
+import { contractOf, type HttpWorld, httpWorld, TICKET, writeFiles } from './http-world.ts';
+import { operationOf, until } from './setup.ts';
 
 const worlds: HttpWorld[] = [];
 afterEach(async () => {
@@ -141,6 +145,32 @@ test('a conditional write changes what it was meant for, and nothing that has ch
   expect([world.writes(), world.records()]).toEqual([3, 2]);
 });
 
+test('a repeat carries the same key, the same bytes and the same instant of its first sending', async () => {
+  const guard = {
+    kind: 'request_key',
+    carrier: { in: 'header', name: 'Repeatability-Request-ID', encoding: 'uuid' },
+    scope: ['endpoint'],
+    window: { kind: 'unknown', from: 'client_timestamp', after: 'rejected' },
+    same: { result: 'replays_original' },
+    different: { result: 'rejected' },
+    in_flight: { result: 'unknown' },
+    evidence: { grade: 'documented' },
+  };
+  const headers = { 'Repeatability-First-Sent': '{$first_sent}' };
+  const operation = { ...TICKET, guards: [guard], http: { ...(TICKET['http'] as object), headers } };
+  const world = await setup({ fault: 'rst_before', operation });
+  expect(await world.write({ title: 'a' })).toMatchObject({ stage: 'closed', effect: 'accepted' });
+  const [first, second] = world.sent().map((one) => ({
+    key: one.headers?.['repeatability-request-id'],
+    at: one.headers?.['repeatability-first-sent'],
+    length: one.headers?.['content-length'],
+  }));
+  expect(second).toEqual(first);
+  expect(first?.key).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4/);
+  expect(first?.at).toMatch(/^\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT$/);
+  expect([world.writes(), world.records()]).toEqual([2, 1]);
+});
+
 describe('work that goes on after 202', () => {
   const operation = {
     ...TICKET,
@@ -261,4 +291,51 @@ describe('notices', () => {
     const record = await world.ledger.readings.record(id);
     expect(record?.operation).toMatchObject({ stage: 'parked', effect: 'unknown' });
   });
+});
+
+test('what was approved is what leaves, whatever the contract says by then', async () => {
+  const server = await startDestination();
+  const data = join(server.folder, 'data');
+  const folder = join(server.folder, 'files');
+  const configuration = {
+    url: server.url(),
+    mode: 'strict',
+    tools: { 'ticket.create': { class: 'ordinary' } },
+  };
+  const open = async (operation: JsonObject) => {
+    const file = writeFiles(folder, contractOf(operation), configuration);
+    return composeLedger({ data, http: [await composeHttpDestination(file)] });
+  };
+  const call = { destination: 'tickets', tool: 'ticket.create', requester: 'agent', waitMs: 0 };
+  let ledger = await open(TICKET);
+  try {
+    const { id, digest } = operationOf(await ledger.write({ ...call, arguments: { title: 'reviewed' } }));
+    await ledger.close();
+    const http = TICKET['http'] as JsonObject;
+    ledger = await open({ ...TICKET, http: { ...http, body: { title: 'another text', admin: true } } });
+    await ledger.decideReview({
+      operation: id,
+      digest,
+      kind: 'approved',
+      by: 'Mara',
+      strength: 'same_account',
+    });
+    await until(ledger, id, ({ attempts, stage }) => attempts.length > 0 && stage !== 'sending');
+    expect(server.log('write').map(({ body }) => body)).toEqual([{ reference: id, title: 'reviewed' }]);
+  } finally {
+    await ledger.close();
+    await server.stop();
+  }
+});
+
+test('many writes over few connections are one request each', async () => {
+  const world = await setup({ configuration: { pool: { connections: 2 } } });
+  const ends = await Promise.all(
+    Array.from({ length: 60 }, (_, index) => world.write({ title: `t-${index}` })),
+  );
+  expect(new Set(ends.map(({ effect, stage }) => `${stage} ${effect}`))).toEqual(
+    new Set(['closed accepted']),
+  );
+  expect(new Set(ends.map(({ record }) => record?.id)).size).toBe(60);
+  expect([world.writes(), world.records()]).toEqual([60, 60]);
 });

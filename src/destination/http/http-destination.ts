@@ -6,6 +6,7 @@
 import { buildConnector, Pool } from 'undici';
 import type { JsonObject, JsonValue } from '../../core/canonical.ts';
 import type { ContractOperation } from '../../core/contract.ts';
+import { sha256Hex } from '../../core/digest.ts';
 import { type FrozenWrite, type HttpRequest, keyOf, madeFrom } from '../../core/http-request.ts';
 import { compare } from '../../core/reply-places.ts';
 import { valueAt } from '../../core/template.ts';
@@ -27,6 +28,7 @@ import { REPLY_MAX_BYTES } from '../reply-cap.ts';
 import { describe, type Exchange, type ExchangeEnd, startExchange } from './exchange.ts';
 import { type PageAddress, type Pages, readPages } from './pages.ts';
 import { type UnpackedReply, unpackReply } from './reply.ts';
+import { Rest } from './rest.ts';
 import type { Secrets } from './secrets.ts';
 import { Slots } from './slots.ts';
 import { verifySignature } from './webhook-signature.ts';
@@ -64,6 +66,7 @@ const ASKING_CONNECTIONS = 4;
 /** Well below what servers use, so that no request is handed to a connection that is about to be closed. */
 const KEEP_ALIVE_MS = 1_500;
 const CLOSED = 'the destination was closed';
+const ALL_TAKEN = 'all its connections are taken';
 
 export function openHttpDestination(options: HttpDestinationOptions): HttpDestination {
   return new HttpDestination(options);
@@ -80,6 +83,7 @@ export class HttpDestination implements Destination {
   readonly #asking = new Slots(ASKING_CONNECTIONS);
   readonly #keptHeaders: ReadonlySet<string>;
   readonly #under = new Set<{ abort(reason: string): void }>();
+  readonly #rest = new Rest();
   #isReachable = false;
   #connecting: Promise<ConnectReport> | undefined;
   #closing: Promise<void> | undefined;
@@ -108,23 +112,22 @@ export class HttpDestination implements Destination {
   }
 
   isConnected(): boolean {
-    return this.#isReachable && this.#closing === undefined;
+    return this.#closing === undefined && this.#isReachable && this.#writing.isFree && this.#rest.isOver;
   }
 
-  /** The address and the headers of the configuration: a key is known again under the same ones. */
-  scope(): string | undefined {
-    const headers = this.#configuredHeaders();
-    return typeof headers === 'string' ? undefined : JSON.stringify([this.#url.href, headers]);
-  }
-
-  /** That it can be connected to, and that every secret is there; nothing is sent. */
+  /** That it can be connected to, that every secret is there, and that there is a place in line; nothing is sent. */
   async connect(): Promise<ConnectReport> {
     if (this.#closing !== undefined) return { connected: false, detail: CLOSED };
-    if (this.#isReachable) return { connected: true };
-    this.#connecting ??= this.#connect().finally(() => {
-      this.#connecting = undefined;
-    });
-    return this.#connecting;
+    if (!this.#rest.isOver) return { connected: false, detail: this.#rest.words };
+    if (!this.#isReachable) {
+      this.#connecting ??= this.#connect().finally(() => {
+        this.#connecting = undefined;
+      });
+      const report = await this.#connecting;
+      if (!report.connected) return report;
+    }
+    if (await this.#writing.whenFree(this.#options.timeouts.queueMs)) return { connected: true };
+    return { connected: false, detail: ALL_TAKEN };
   }
 
   async #connect(): Promise<ConnectReport> {
@@ -145,19 +148,38 @@ export class HttpDestination implements Destination {
     return { connected: true };
   }
 
+  /** A new value of the same secret is another scope: whether it is of the same account cannot be told. */
+  scope(): string | undefined {
+    const headers = this.#configuredHeaders();
+    if (typeof headers === 'string') return undefined;
+    const { origin, pathname } = this.#url;
+    return sha256Hex(
+      JSON.stringify([
+        origin,
+        pathname,
+        Object.keys(headers)
+          .toSorted()
+          .map((name) => [name, headers[name]]),
+      ]),
+    );
+  }
+
   // ── Writes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   async send(request: SendRequest): Promise<SendReport> {
     if (this.#closing !== undefined) return { left: 'no', proof: 'not_connected', detail: CLOSED };
     const frozen = frozenIn(request.payload);
     if (frozen === undefined) return refused('what was stored of it is no request over HTTP');
-    const headers = this.#configuredHeaders();
-    if (typeof headers === 'string') {
+    const configured = this.#configuredHeaders();
+    if (typeof configured === 'string') {
       this.#isReachable = false;
-      return refused(headers);
+      return refused(configured);
     }
+    const firstSent = firstSentHeader(frozen.request, request);
+    if (firstSent === undefined) return refused('when it was first sent is not known');
+    const headers = { ...configured, ...firstSent };
     const free = await this.#writing.take(Math.min(this.#options.timeouts.queueMs, request.replyTimeoutMs));
-    if (free === undefined) return refused('all connections were taken');
+    if (free === undefined) return refused(ALL_TAKEN);
     if (request.signal?.aborted === true || this.#closing !== undefined) {
       free();
       return refused('the wait was aborted before anything was handed over');
@@ -259,7 +281,7 @@ export class HttpDestination implements Destination {
     const headers = this.#configuredHeaders();
     if (typeof headers === 'string') return headers;
     const free = await this.#asking.take(endsAt - Date.now());
-    if (free === undefined) return 'all connections were taken';
+    if (free === undefined) return ALL_TAKEN;
     let slow = '';
     const exchange = this.#start(made.request, path, headers, {
       onSlow: (phase) => {
@@ -294,6 +316,7 @@ export class HttpDestination implements Destination {
     end: Extract<ExchangeEnd, { readonly ended: 'whole' }>,
     form: 'json' | 'any',
   ): Promise<UnpackedReply> {
+    this.#rest.heed(end.status, end.headers['retry-after']);
     const replyMaxBytes = this.#options.replyMaxBytes ?? REPLY_MAX_BYTES;
     const unpacked = await unpackReply(end, { form, replyMaxBytes, keptHeaders: this.#keptHeaders });
     if ('unreadable' in unpacked) return unpacked;
@@ -437,6 +460,13 @@ class WriteCall {
 
 function refused(detail: string): SendReport {
   return { left: 'no', proof: 'refused_by_sender', detail };
+}
+
+/** IMF-fixdate (RFC 9110), whole seconds. */
+function firstSentHeader({ firstSent }: HttpRequest, { firstSentAt }: SendRequest) {
+  if (firstSent === undefined) return {};
+  if (firstSentAt === undefined) return undefined;
+  return { [firstSent]: new Date(firstSentAt).toUTCString() };
 }
 
 function frozenIn(payload: string): FrozenWrite | undefined {

@@ -8,6 +8,15 @@ export class Slots {
     this.#free = count;
   }
 
+  get isFree(): boolean {
+    return this.#free > 0;
+  }
+
+  /** Whether one is free within that time; it is not kept for who asks. */
+  async whenFree(waitMs: number): Promise<boolean> {
+    return this.isFree || this.#isFreed(waitMs);
+  }
+
   /** @returns the function that gives the place back; `undefined` when none was free in time */
   async take(waitMs: number): Promise<(() => void) | undefined> {
     if (this.#free === 0 && !(await this.#isFreed(waitMs))) return undefined;
