@@ -167,8 +167,12 @@ function printReports(
     notes: reports.reduce((sum, { notes }) => sum + notes.length, agreements.length),
   };
   say(
-    `${reports.length} ${reports.length === 1 ? 'contract' : 'contracts'} checked: ${counts.errors} errors, ${counts.notes} notes.`,
+    `${counted(reports.length, 'contract')} checked: ${counted(counts.errors, 'error')}, ${counted(counts.notes, 'note')}.`,
   );
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function printOperation({
@@ -245,7 +249,7 @@ export function draftContract(options: DraftOptions): number {
   if (options.json === true) printJson(drafted.contract);
   else print(drafted.text.trimEnd());
   say(
-    `${drafted.contract.operations.length} writes, all of it assumed: answer the open questions, give each fact its source, then run counterfoil contract check on the file.`,
+    `${counted(drafted.contract.operations.length, 'write')}, all of it assumed: answer the open questions, give each fact its source, then run counterfoil contract check on the file.`,
   );
   return EXIT.done;
 }

@@ -183,15 +183,17 @@ function draftOperation(described: Described): ContractOperation {
   };
 }
 
-/** POST to a collection creates; POST below one record does something to it. */
+/** Words with which the last part of a path begins where it does something to the record before it. */
+const VERB =
+  /^(add|remove|set|unset|insert|cancel|close|reopen|retry|start|stop|send|run|execute|activate|deactivate|archive|unarchive|restore|approve|reject|merge|move|duplicate|publish|assign|transition|instantiate|verify|refund|capture|void)(?![a-z])/;
+
+/** POST to a collection creates; POST below one record, with a verb, does something to it. */
 function effectOf({ method, path }: Described): ContractOperation['effect'] {
   if (method !== 'post') return ({ put: 'replace', patch: 'update', delete: 'delete' } as const)[method];
   const segments = path.split('/').filter((segment) => segment !== '');
-  const isBelowRecord = segments.length > 1 && segments.at(-2)?.includes('{') === true;
-  const isVerb = /^[^{]*(cancel|close|retry|start|stop|send|run|execute|activate|archive|restore)/i.test(
-    segments.at(-1) ?? '',
-  );
-  return segments.at(-1)?.includes('{') === true || (isBelowRecord && isVerb) ? 'action' : 'create';
+  const last = segments.at(-1) ?? '';
+  const isBelowRecord = segments.at(-2)?.includes('{') === true;
+  return last.includes('{') || (isBelowRecord && VERB.test(last)) ? 'action' : 'create';
 }
 
 function guardsOf({ description, evidence, operation, parameters }: Described): readonly Guard[] {
