@@ -21,7 +21,8 @@ test('each code of the check is explained, and no other', () => {
   const table = page.slice(page.indexOf('| code |'), page.indexOf('Notes refuse nothing'));
   const explained = [...table.matchAll(/`(\w+_\w+)`/g)].map(([, code]) => code);
   expect(codes.length).toBeGreaterThan(10);
-  expect(explained.toSorted()).toEqual([...codes, 'review_overdue'].toSorted());
+  expect(new Set(explained)).toEqual(new Set([...codes, 'review_overdue']));
+  expect(explained).toHaveLength(codes.length + 1);
 });
 
 test('as many contracts are shipped as the page says', () => {
