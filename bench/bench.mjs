@@ -95,6 +95,12 @@ async function measureRounds({ directory, flags, destination, rowBytes }) {
     client: destination,
     rowBytes,
   });
+  const appendOnly = await openFloorLedger({
+    file: join(directory, 'append-only.sqlite'),
+    client: destination,
+    rowBytes,
+    isAppendOnly: true,
+  });
   const product = await openProduct({ data: join(directory, 'product'), client: destination });
   let operations = 0;
   const legs = [
@@ -104,6 +110,12 @@ async function measureRounds({ directory, flags, destination, rowBytes }) {
       operation: (key) => destination.post(JSON.stringify(payload(key))),
     },
     { name: 'floor', ms: quick ? 300 : 500, operation: floor.operation, commits: () => floor.commits },
+    {
+      name: 'appendOnly',
+      ms: quick ? 300 : 500,
+      operation: appendOnly.operation,
+      commits: () => appendOnly.commits,
+    },
     {
       name: 'product',
       ms: quick ? 500 : 1_000,
@@ -157,6 +169,7 @@ async function measureRounds({ directory, flags, destination, rowBytes }) {
   const stillOpen = await product.ledger.readings.open({ limit: 1 });
   await product.close();
   floor.close();
+  appendOnly.close();
   const { size } = await stat(product.file);
   const storedBytesPerOperation = Math.round(size / operations);
   say(
@@ -176,10 +189,12 @@ async function measureRounds({ directory, flags, destination, rowBytes }) {
 function figuresOf(rounds) {
   return {
     productToFloor: ratio(rounds, 'product', 'floor'),
+    productToAppendOnly: ratio(rounds, 'product', 'appendOnly'),
     productToBare: ratio(rounds, 'product', 'bare'),
     floorToBare: ratio(rounds, 'floor', 'bare'),
     bare: summarise(rounds, 'bare'),
     floor: summarise(rounds, 'floor'),
+    appendOnly: summarise(rounds, 'appendOnly'),
     product: summarise(rounds, 'product'),
   };
 }
@@ -272,12 +287,12 @@ function sayConcurrency({ rounds, ...figures }) {
   const of = ({ median: middle, min, max }) => `${middle} (${min}–${max})`;
   const lines = [
     `  over ${rounds.clean} clean rounds, ${rounds.dropped} dropped: product/floor ${of(figures.productToFloor)}, ` +
-      `product/bare ${of(figures.productToBare)}, floor/bare ${of(figures.floorToBare)}`,
+      `product/append-only floor ${of(figures.productToAppendOnly)}, product/bare ${of(figures.productToBare)}, floor/bare ${of(figures.floorToBare)}`,
   ];
-  for (const name of ['bare', 'floor', 'product']) {
+  for (const name of ['bare', 'floor', 'appendOnly', 'product']) {
     const leg = figures[name];
     lines.push(
-      `  ${name.padEnd(7)} ${of(leg.perSecond)} ops/s, p50 ${leg.p50Ms} ms, p99 ${leg.p99Ms} ms, ` +
+      `  ${name.padEnd(10)} ${of(leg.perSecond)} ops/s, p50 ${leg.p50Ms} ms, p99 ${leg.p99Ms} ms, ` +
         `${leg.cpuMsPerOperation} CPU ms and ${leg.commitsPerOperation} commits per operation`,
     );
   }

@@ -1,10 +1,11 @@
 // The floor: the least that a ledger of durable writes can be, written by hand.
 //
 // The same SQLite engine, file settings and fsync as the product; group commit per turn of the event loop; two
-// commits per operation: the claim by a unique key with the payload, then, after the POST, the outcome. The key
-// is a hash that is led by its hour, as keys of intents are. The rows have as many bytes as the product's, and
-// their texts are made for each operation, as every ledger must make them: JSON of members and values. They are
-// only ever appended, which is cheaper than to settle by UPDATE.
+// commits per operation: the claim by a unique key with the payload, then, after the POST, the outcome in the same
+// row, found by the key. The key is a hash that is led by its hour, as keys of intents are. The rows have as many
+// bytes as the product's, and their texts are made for each operation, as every ledger must make them: JSON of
+// members and values. `isAppendOnly` writes the outcome to a table of its own in place of the UPDATE: no ledger that
+// answers for one operation by one row, and cheaper still.
 
 import { createHash } from 'node:crypto';
 import { loadSqliteDriver } from '../dist/store/sqlite/driver.js';
@@ -12,8 +13,11 @@ import { openDatabase } from '../dist/store/sqlite/open-database.js';
 import { payload } from './payloads.mjs';
 
 const TABLES = `
-CREATE TABLE floor_claim (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, payload TEXT NOT NULL, record TEXT NOT NULL) STRICT;
-CREATE TABLE floor_outcome (claim INTEGER PRIMARY KEY, reply TEXT NOT NULL, record TEXT NOT NULL) STRICT;
+CREATE TABLE floor_operation (
+  id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, payload TEXT NOT NULL, record TEXT NOT NULL,
+  status INTEGER NOT NULL, reply TEXT, settled TEXT
+) STRICT;
+CREATE TABLE floor_outcome (operation INTEGER PRIMARY KEY, reply TEXT NOT NULL, settled TEXT NOT NULL) STRICT;
 `;
 
 const KEY_BYTES = 20;
@@ -31,17 +35,24 @@ function factsOf(key, bytes) {
   return facts;
 }
 
-/** @param {{ file: string, client: { post(text: string): Promise<unknown> }, rowBytes: { claim: number, outcome: number } }} options */
-export async function openFloorLedger({ file, client, rowBytes }) {
+/**
+ * @param {{ file: string, client: { post(text: string): Promise<unknown> },
+ *   rowBytes: { claim: number, outcome: number }, isAppendOnly?: boolean }} options
+ */
+export async function openFloorLedger({ file, client, rowBytes, isAppendOnly = false }) {
   const driver = await loadSqliteDriver();
   const { connection, settings } = await openDatabase({ file, driver, lockWaitMs: 1_000 });
   connection.exec(TABLES);
   const begin = connection.prepare('BEGIN IMMEDIATE');
   const commit = connection.prepare('COMMIT');
   const claim = connection.prepare(
-    'INSERT INTO floor_claim (key, payload, record) VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING',
+    'INSERT INTO floor_operation (key, payload, record, status) VALUES (?, ?, ?, 0) ON CONFLICT (key) DO NOTHING',
   );
-  const settle = connection.prepare('INSERT INTO floor_outcome (claim, reply, record) VALUES (?, ?, ?)');
+  const settle = connection.prepare(
+    isAppendOnly
+      ? 'INSERT INTO floor_outcome (reply, settled, operation) VALUES (?, ?, ?)'
+      : 'UPDATE floor_operation SET status = 2, reply = ?, settled = ? WHERE key = ?',
+  );
 
   let waiting = [];
   let commits = 0;
@@ -77,12 +88,13 @@ export async function openFloorLedger({ file, client, rowBytes }) {
       // Keys and payloads all have one length, replies nearly so.
       claimFacts ??= factsOf(key, rowBytes.claim - KEY_BYTES - Buffer.byteLength(text));
       const claimed = JSON.stringify({ key, at: Date.now(), facts: claimFacts });
-      const { changes, lastInsertRowid } = await write(() => claim.run(claimKey(key), text, claimed));
+      const binaryKey = claimKey(key);
+      const { changes, lastInsertRowid } = await write(() => claim.run(binaryKey, text, claimed));
       if (changes !== 1) throw new Error(`The key ${key} was claimed twice.`);
       const reply = JSON.stringify(await client.post(text));
       outcomeFacts ??= factsOf(key, rowBytes.outcome - Buffer.byteLength(reply));
       const settled = JSON.stringify({ key, at: Date.now(), facts: outcomeFacts });
-      await write(() => settle.run(lastInsertRowid, reply, settled));
+      await write(() => settle.run(reply, settled, isAppendOnly ? lastInsertRowid : binaryKey));
     },
     close: () => connection.close(),
   };

@@ -202,10 +202,10 @@ function openReview(
   because?: Why,
 ): OperationEvent {
   const review: Review = {
-    ...newReview,
     digest,
     question,
     openedAt: at,
+    ...newReview,
     ...(because === undefined ? {} : { because }),
   };
   return { type: 'review_opened', at, review };
@@ -220,7 +220,7 @@ function startAttempt(
   const judged = judgeSending(operation, command.conditions);
   if (judged.send) {
     const number = operation.attempts.length + 1;
-    const attempt: Attempt = { ...command.attempt, number, epoch: operation.epoch + 1, open: true };
+    const attempt: Attempt = { number, epoch: operation.epoch + 1, open: true, ...command.attempt };
     return events({ type: 'attempt_started', at, attempt });
   }
   switch (judged.then) {

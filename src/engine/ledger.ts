@@ -20,7 +20,7 @@ import { Policies } from './policies.ts';
 import { Presence } from './presence.ts';
 import { type Again, Proposals, type Proposed } from './proposals.ts';
 import { Readings } from './readings.ts';
-import { contentDocument, type OperationRecord, readOperation } from './records.ts';
+import { contentDocument, type OperationRecord, readOperation, withDelivery } from './records.ts';
 import { Repeats } from './repeats.ts';
 import { describe } from './reports.ts';
 import { Runs } from './runs.ts';
@@ -109,12 +109,7 @@ export class Ledger {
     this.repeats = new Repeats(context);
     this.tokens = new Tokens(context);
     this.readings = new Readings(context, this.#holders);
-    this.#proposals = new Proposals(
-      context,
-      new Runs(context.store, context.tenant),
-      this.#sender,
-      (operation) => this.#deliveries.has(operation.id),
-    );
+    this.#proposals = new Proposals(context, new Runs(context.store, context.tenant), this.#sender);
   }
 
   /** Begins to carry on with open work of this process's destinations. */
@@ -230,11 +225,11 @@ export class Ledger {
 
   /** Waits while an outcome is on its way; never for a lock, a person, or a destination that is down. */
   async #outcome(from: OperationRecord, wait: Omit<Wait, 'isEnough'>): Promise<OperationRecord> {
-    return this.#until(from, { ...wait, isEnough: (operation) => !isOnItsWay(operation) });
+    return this.#until(from, { isEnough: (operation) => !isOnItsWay(operation), ...wait });
   }
 
   async #until(from: OperationRecord, wait: Wait): Promise<OperationRecord> {
-    const { environment, waiters, store, tenant } = this.#context;
+    const { environment, waiters } = this.#context;
     const { isEnough, signal, waitMs } = wait;
     if (isEnough(from.operation) || signal?.aborted === true) return from;
     return new Promise((resolve) => {
@@ -253,7 +248,7 @@ export class Ledger {
       signal?.addEventListener('abort', finish, { once: true });
       if (wait.isNewest === true) return;
       // It may have moved on between the reading and the listening.
-      void readOperation(store, tenant, from.operation.id).then(
+      void readOperation(this.#context, from.operation.id).then(
         (record) => {
           if (record === undefined || record.version <= latest.version) return;
           latest = record;
@@ -291,11 +286,10 @@ export class Ledger {
     isFirst: boolean,
     isOwn: boolean,
   ): Promise<Answer> {
-    const { operation } = record;
+    const { operation } = withDelivery(this.#context, record);
     const owner = isOwn ? undefined : operation.requester;
     if (operation.stage !== 'closed') return this.#stateAnswer(operation, draft, owner);
-    const wasDelivered = operation.deliveredAt !== undefined || this.#deliveries.has(operation.id);
-    const isGiven = wasDelivered || this.#given.has(operation.id);
+    const isGiven = operation.deliveredAt !== undefined || this.#given.has(operation.id);
     const isLanded = operation.effect === 'accepted' || operation.effect === 'verified';
     const isAnswered = isLanded || operation.effect === 'rejected' || operation.effect === 'error_reported';
     // Taken in this turn, before anything is waited for: of many equal callers one is given the reply itself.
@@ -306,7 +300,7 @@ export class Ledger {
     if (isGivenHere && isThere) this.#give(record);
     const reply = record.reply ?? (await this.#orNothing(this.readings.reply(operation)));
     if (isGivenHere && reply !== undefined) {
-      return { ...(await this.#facts(operation, draft, owner)), kind: 'reply', reply };
+      return { kind: 'reply', reply, ...(await this.#facts(operation, draft, owner)) };
     }
     if (!isLanded) {
       const answer = await this.#stateAnswer(operation, draft, owner);

@@ -166,7 +166,7 @@ export class NewOperations {
 
   async #isThere(id: string, cause: StoreFault): Promise<boolean> {
     try {
-      return (await readOperation(this.#context.store, this.#context.tenant, id)) !== undefined;
+      return (await readOperation(this.#context, id)) !== undefined;
     } catch {
       throw new FateUnknown(id, cause);
     }
@@ -316,7 +316,7 @@ export class NewOperations {
     const [row] = await context.store.read(context.tenant, [stream]);
     if (row === undefined) return { stream, version: 0, earlier: undefined };
     const id = (row.state as { readonly operation: string }).operation;
-    const earlier = await readOperation(context.store, context.tenant, id);
+    const earlier = await readOperation(context, id);
     return { stream, version: row.version, earlier };
   }
 

@@ -15,7 +15,7 @@ import { StoreFault, type StreamId } from '../store/port.ts';
 import { type EngineContext, newReview } from './context.ts';
 import { type Draft, keysOf } from './draft.ts';
 import { type Extras, FateUnknown, NewOperations } from './new-operations.ts';
-import { type OperationRecord, readLocks, readOperation } from './records.ts';
+import { type OperationRecord, readLocks, readOperation, withDelivery } from './records.ts';
 import type { ResolvedRun, Runs } from './runs.ts';
 import type { Sender, StartedAttempt } from './sender.ts';
 import { takeStep } from './steps.ts';
@@ -64,20 +64,12 @@ export class Proposals {
     string,
     { readonly seen: Set<string>; readonly stored: Promise<OperationRecord> }
   >();
-  readonly #isDelivered: (operation: Operation) => boolean;
-
-  constructor(
-    context: EngineContext,
-    runs: Runs,
-    sender: Sender,
-    isDelivered: (operation: Operation) => boolean,
-  ) {
+  constructor(context: EngineContext, runs: Runs, sender: Sender) {
     this.#context = context;
     this.#runs = runs;
     this.#sender = sender;
     this.#new = new NewOperations(context, sender);
     this.#rate = new WriteRate(context);
-    this.#isDelivered = isDelivered;
   }
 
   /** @throws {StoreFault} when nothing could be recorded; nothing was sent then. @throws {FateUnknown} */
@@ -105,7 +97,7 @@ export class Proposals {
       const run = await this.#runs.resolve(call.run, call.requester, call.destination, at);
       const place: Place = { draft, run, keys: keysOf(this.#context, draft, run), at };
       const [claim] = await store.latestClaims(tenant, place.keys);
-      const earlier = claim && (await readOperation(store, tenant, claim.holder.slice(3)));
+      const earlier = claim && (await readOperation(this.#context, claim.holder.slice(3)));
       const observed = await this.#wouldBe(place, earlier?.operation);
       const made = await this.#create(place, {
         sequence: claim === undefined ? 0 : claim.sequence + 1,
@@ -125,7 +117,7 @@ export class Proposals {
     const question = questionNow(guarded);
     const send: Observed = question === undefined ? { guard: 'send' } : { guard: 'ask', question };
     if (earlier === undefined) return send;
-    const judgement = judgeEqualCall(this.#withDelivery(earlier), {
+    const judgement = judgeEqualCall(earlier, {
       at,
       replays: draft.call.replays ?? [],
       repeat: draft.facts.repeat,
@@ -170,7 +162,7 @@ export class Proposals {
       const index = claims.findIndex((claim) => claim !== undefined);
       const claim = claims[index];
       if (claim !== undefined) {
-        const earlier = await readOperation(store, tenant, claim.holder.slice(3));
+        const earlier = await readOperation(this.#context, claim.holder.slice(3));
         if (earlier === undefined) throw new Error(`Assertion: ${claim.holder} has a claim and no row.`);
         // A claim of the rolled-over run counts here, but new ones are made in the present run.
         return this.#answerEqual(place, earlier, index === 0 ? claim.sequence + 1 : 0);
@@ -199,7 +191,7 @@ export class Proposals {
     const run: ResolvedRun = { reference: earlier.run, beganAt: earlier.proposedAt };
     for (;;) {
       const [claim] = await store.latestClaims(tenant, [earlier.intentKey]);
-      const latest = claim && (await readOperation(store, tenant, claim.holder.slice(3)));
+      const latest = claim && (await readOperation(this.#context, claim.holder.slice(3)));
       if (claim === undefined || latest === undefined) return { opened: false, stands: earlier };
       const { effect, id, stage } = latest.operation;
       const isDone = effect === 'accepted' || effect === 'verified' || effect === 'error_reported';
@@ -225,7 +217,7 @@ export class Proposals {
     const { draft } = place;
     const replayed = await this.#replayed(earlier.operation, draft);
     if (replayed !== undefined) return { answer: 'earlier', record: replayed, isOwn: true };
-    const operation = this.#withDelivery(earlier.operation);
+    const { operation } = withDelivery(this.#context, earlier);
     const judgement = await this.#judge(operation, place);
     // Another operation of this intent is under the same question, about the same earlier write, until a person
     // has answered it.
@@ -288,17 +280,12 @@ export class Proposals {
     if (replays.length === 0 || isReplayOf(latest, replays)) return undefined;
     let before = latest.previous;
     for (let seen = 0; before?.relation === 'occurrence' && seen < OCCURRENCES_MAX; seen += 1) {
-      const record = await readOperation(this.#context.store, this.#context.tenant, before.operation);
+      const record = await readOperation(this.#context, before.operation);
       if (record === undefined) return undefined;
       if (isReplayOf(record.operation, replays)) return isTakenBack(record.operation) ? undefined : record;
       before = record.operation.previous;
     }
     return undefined;
-  }
-
-  #withDelivery(operation: Operation): Operation {
-    if (operation.deliveredAt !== undefined || !this.#isDelivered(operation)) return operation;
-    return { ...operation, deliveredAt: this.#context.environment.now() };
   }
 
   /** A new call id or position of the same intent is kept, so that its replay can be told later. */
@@ -374,9 +361,8 @@ export class Proposals {
     cause: unknown,
   ): Promise<{ readonly stored: true; readonly record: OperationRecord }> {
     if (!(cause instanceof StoreFault) || cause.fate !== 'unknown') throw cause;
-    const { store, tenant } = this.#context;
     const { id, round } = earlier.operation;
-    const present = await readOperation(store, tenant, id).catch(() => {
+    const present = await readOperation(this.#context, id).catch(() => {
       throw new FateUnknown(id, cause);
     });
     if (present !== undefined && present.operation.round > round) return { stored: true, record: present };
@@ -416,13 +402,12 @@ export class Proposals {
   }
 
   async #others({ draft, run }: Place, streams: readonly StreamId[]): Promise<readonly OperationRecord[]> {
-    const { store, tenant } = this.#context;
     const { crossRunHash } = draft;
     const names = new Set(streams.map((stream) => stream.slice(3)));
     const others: OperationRecord[] = [];
     // What is added on the way is looked at too.
     for (const name of names) {
-      const record = await readOperation(store, tenant, name);
+      const record = await readOperation(this.#context, name);
       if (record === undefined) continue;
       const { previous, run: itsRun } = record.operation;
       if (record.operation.crossRunHash !== crossRunHash) continue;

@@ -39,7 +39,7 @@ export class Readings {
   }
 
   record(id: OperationId): Promise<OperationRecord | undefined> {
-    return readOperation(this.#context.store, this.#context.tenant, id);
+    return readOperation(this.#context, id);
   }
 
   async operation(id: OperationId): Promise<OperationReading | undefined> {
@@ -122,11 +122,18 @@ export class Readings {
       this.#context.tenant,
       streamOf(id),
     );
-    return events.map((stored) => ({
-      version: stored.version,
-      recordedAt: stored.recordedAt,
-      event: asEvent(stored),
-    }));
+    const entries = events.map(
+      (stored): HistoryEntry => ({
+        version: stored.version,
+        recordedAt: stored.recordedAt,
+        event: asEvent(stored),
+      }),
+    );
+    const marked = await this.record(id);
+    const at = marked?.deliveryMarkedAt;
+    if (marked === undefined || at === undefined || marked.version !== entries.at(-1)?.version)
+      return entries;
+    return [...entries, { version: marked.version, recordedAt: at, event: { type: 'delivered', at } }];
   }
 
   async #text(operation: Operation, digest: string | undefined): Promise<string | undefined> {

@@ -1,6 +1,7 @@
 // Operations as the store keeps them: reading a row, and turning a decision into one change.
 
 import type { ContentDigest } from '../core/attempt.ts';
+import { decide } from '../core/decide.ts';
 import { sha256Hex } from '../core/digest.ts';
 import { openKey } from '../core/intent.ts';
 import { FREE_LOCK, type LockState, lockAfter } from '../core/locks.ts';
@@ -27,6 +28,8 @@ import type {
 export interface OperationRecord {
   readonly version: number;
   readonly operation: Operation;
+  /** Of `operation.deliveredAt`, where it is only marked: the next step brings it into the history. */
+  readonly deliveryMarkedAt?: number | undefined;
   /** What `operation.result` names, while it is at hand in the process that has just stored it. */
   readonly reply?: Reply | undefined;
 }
@@ -38,17 +41,34 @@ export function streamOf(id: string): string {
   return `op:${id}`;
 }
 
-export async function readOperation(
-  store: Store,
-  tenant: string,
-  id: string,
-): Promise<OperationRecord | undefined> {
-  const [record] = await store.read(tenant, [streamOf(id)]);
-  return record === undefined ? undefined : asRecord(record);
+/** What an operation is read from: the store, and what this process knows of its answers and has not stored yet. */
+export interface Source {
+  readonly store: Store;
+  readonly tenant: string;
+  readonly environment: { now(): number };
+  readonly answersOut: { readonly delivered: { has(operation: string): boolean } };
 }
 
-export function asRecord({ version, state, fixed }: StreamRecord): OperationRecord {
-  return { version, operation: { ...(fixed as object), ...(state as object) } as unknown as Operation };
+export async function readOperation(source: Source, id: string): Promise<OperationRecord | undefined> {
+  const [record] = await source.store.read(source.tenant, [streamOf(id)]);
+  return record === undefined ? undefined : withDelivery(source, asRecord(record));
+}
+
+/** A record that was read a moment ago, with what has been told of its answer since. */
+export function withDelivery({ answersOut, environment }: Source, record: OperationRecord): OperationRecord {
+  return answersOut.delivered.has(record.operation.id) ? asDelivered(record, environment.now()) : record;
+}
+
+export function asRecord({ version, state, fixed, markedAt }: StreamRecord): OperationRecord {
+  const operation = { ...(fixed as object), ...(state as object) } as unknown as Operation;
+  return markedAt === undefined ? { version, operation } : asDelivered({ version, operation }, markedAt);
+}
+
+/** The record with the mark that its answer was delivered, where it may have one. */
+export function asDelivered(record: OperationRecord, at: number): OperationRecord {
+  const events = decide(record.operation, { type: 'deliver' }, at).events;
+  const operation = events && evolveAll(record.operation, events);
+  return operation === undefined ? record : { ...record, operation, deliveryMarkedAt: at };
 }
 
 /** An event as it was decided: what is fixed of its operation is stored beside the first events, not in them. */
@@ -57,6 +77,12 @@ export function asEvent({ event, fixed }: Pick<StoredEvent, 'event' | 'fixed'>):
   return stored.type === 'proposed' && fixed !== undefined
     ? { ...stored, proposal: fixed as unknown as Proposal }
     : stored;
+}
+
+/** What the history gets: first the mark that the state has already, then what was decided now. */
+function recorded({ before, events }: NextState): readonly OperationEvent[] {
+  const at = before?.deliveryMarkedAt;
+  return at === undefined ? events : [{ type: 'delivered', at }, ...events];
 }
 
 /** The events without what is stored beside them, and that. */
@@ -167,7 +193,7 @@ export function writesOf(next: NextState): { readonly operation: Operation; read
     {
       stream: streamOf(operation.id),
       expectedVersion: next.before?.version ?? 0,
-      ...beginning(next.events),
+      ...beginning(recorded(next)),
       state: movingPart(operation) as unknown as Json,
       ...liveChange(next.before?.operation, operation, next.worker),
     },

@@ -228,7 +228,7 @@ export class Sender {
 
   async #unsettledPredecessor(operation: Operation): Promise<string | undefined> {
     if (operation.supersedes === undefined) return undefined;
-    const earlier = await readOperation(this.#context.store, this.#context.tenant, operation.supersedes);
+    const earlier = await readOperation(this.#context, operation.supersedes);
     if (earlier === undefined) return undefined;
     const isOpen = isUnsettled(earlier.operation) && !isStatementCurrent(earlier.operation);
     return isOpen && earlier.operation.stage !== 'closed' ? operation.supersedes : undefined;
@@ -294,7 +294,7 @@ export class Sender {
   async #late(destination: Destination, late: LateReply): Promise<void> {
     const context = this.#context;
     try {
-      const record = await readOperation(context.store, context.tenant, late.operation);
+      const record = await readOperation(context, late.operation);
       if (record === undefined) return;
       const payload = await readPayload(context, record.operation);
       const facts =
@@ -398,7 +398,7 @@ export class Sender {
 
   async #again(id: string): Promise<void> {
     try {
-      const record = await readOperation(this.#context.store, this.#context.tenant, id);
+      const record = await readOperation(this.#context, id);
       if (record !== undefined && !this.#closing) await this.carryOn(record);
     } catch (cause) {
       this.#context.report(`Operation ${id} could not be carried on: ${describe(cause)}`);

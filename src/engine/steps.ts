@@ -13,6 +13,7 @@ import {
   openEntries,
   readLocks,
   readOperation,
+  withDelivery,
   writesOf,
 } from './records.ts';
 
@@ -45,9 +46,11 @@ export async function takeStep(context: EngineContext, step: Step): Promise<Step
   for (let tries = 1; ; tries += 1) {
     if (tries > PATIENT_TRIES)
       await new Promise<void>((resolve) => environment.after(PAUSE_MS, resolve, true));
-    from ??= await readOperation(store, tenant, step.id);
+    from ??= await readOperation(context, step.id);
     if (from === undefined) throw new Error(`Assertion: operation ${step.id} is not in the ledger.`);
     const at = environment.now();
+    // Else the mark would come too late for the version that it is about.
+    from = withDelivery(context, from);
     const locks = await readLocks(store, tenant, from.operation.target?.locks);
     const decision = decide(from.operation, step.command(from.operation, locks), at);
     if (decision.events === undefined) return { stored: false, refusal: decision.refusal, record: from };

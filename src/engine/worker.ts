@@ -122,10 +122,10 @@ export class Worker {
 
   /** Another process may have decided or settled what callers here wait for. */
   async #tellWaiters(): Promise<void> {
-    const { store, tenant, waiters } = this.#context;
+    const { waiters } = this.#context;
     for (const id of [...waiters.operations]) {
       if (this.#sender.carried.has(id)) continue;
-      const record = await readOperation(store, tenant, id);
+      const record = await readOperation(this.#context, id);
       if (record !== undefined) waiters.publish(record);
     }
   }
@@ -171,8 +171,8 @@ export class Worker {
 
   async #look(id: string): Promise<void> {
     if (this.#sender.carried.has(id) || this.#closed) return;
-    const { environment, store, tenant, worker } = this.#context;
-    const record = await readOperation(store, tenant, id);
+    const { environment, worker } = this.#context;
+    const record = await readOperation(this.#context, id);
     if (record === undefined || !this.#context.destinations.has(record.operation.destination)) return;
     const { operation } = record;
     switch (operation.stage) {

@@ -109,7 +109,7 @@ export async function goOnStanding(
   operation: OperationId,
   at: number,
 ): Promise<'asked' | 'granted' | 'over'> {
-  const record = await readOperation(context.store, context.tenant, operation);
+  const record = await readOperation(context, operation);
   const review = record?.operation.review;
   if (review?.decision?.kind === 'approved') {
     return at - review.decision.at <= HOUR_MS ? 'granted' : 'over';

@@ -8,26 +8,29 @@ export const WRITES_MAX = 16;
 const CLAIM_KEY = /^[0-9a-f]{40}$/;
 const KEY_PREFIX = /^[0-9a-f]{24}$/;
 const CONTENT_DIGEST = /^sha256:[0-9a-f]{64}$/;
-const STREAM_ID = /^[a-z][a-z_]*:./u;
+const STREAM_ID = /^[a-z][a-z_]*:./;
 /** Orders are compared by several engines and by programs; plain ASCII sorts the same in all of them. */
 const ORDER = /^[\x20-\x7e]+$/;
+
 /**
  * NUL ends a text in one of the drivers, and a lone surrogate cannot be written as UTF-8: either would let two
  * different names, of tenants even, become one row.
  */
-const UNSTORABLE = /[\0\p{Surrogate}]/u;
+function isStorable(name: string): boolean {
+  return !name.includes('\0') && name.isWellFormed();
+}
 
 /** @throws {AssertionError} naming what is wrong. Nothing of the change was stored. */
 export function assertChange(change: Change): void {
-  const { tenant, writes, claims = [], requires = [], documents = [], crossRun = [] } = change;
+  const { tenant, writes, claims = [], requires = [], documents = [], crossRun = [], marks = [] } = change;
   assertName('tenant', tenant);
   hold(
     writes.length <= WRITES_MAX,
     () => `A change has at most ${WRITES_MAX} writes; this one has ${writes.length}.`,
   );
   hold(
-    writes.length + claims.length + documents.length > 0,
-    () => 'A change has at least one write, claim or document; this one has none.',
+    writes.length + claims.length + documents.length + marks.length > 0,
+    () => 'A change has at least one write, claim, document or mark; this one has none.',
   );
   assertWhole('at', change.at);
 
@@ -73,11 +76,15 @@ export function assertChange(change: Change): void {
     assertKey(entry.key);
     assertStream(entry.stream);
   }
+  for (const mark of marks) {
+    assertStream(mark.stream);
+    assertWhole('version', mark.version);
+  }
 }
 
 export function assertStream(stream: StreamId): void {
   hold(
-    STREAM_ID.test(stream) && !UNSTORABLE.test(stream),
+    STREAM_ID.test(stream) && isStorable(stream),
     () => `A stream is named 'kind:id'; '${stream}' is not, or holds a character that cannot be stored.`,
   );
 }
@@ -101,10 +108,7 @@ export function assertDigest(digest: string): void {
 }
 
 export function assertName(what: string, name: string): void {
-  hold(
-    name !== '' && !UNSTORABLE.test(name),
-    () => `${what} is empty or holds a character that cannot be stored.`,
-  );
+  hold(name !== '' && isStorable(name), () => `${what} is empty or holds a character that cannot be stored.`);
 }
 
 /** A limit of rows to read: the readings are paged, so one is always meant. */

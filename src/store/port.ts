@@ -20,6 +20,8 @@ export interface StreamRecord {
   readonly state: Json;
   /** As given with the first write; absent where none was. */
   readonly fixed?: Json;
+  /** The instant of the mark on this version; absent where none was made. */
+  readonly markedAt?: number;
 }
 
 /**
@@ -105,7 +107,17 @@ export interface CrossRunEntry {
 }
 
 /**
- * All of it or nothing. At most 16 writes, of as many streams; at least one write, claim or document. A stream
+ * That something was done about a stream's present version, at the change's instant. It is no part of the history,
+ * moves no version on, and goes with the next write, whose writer has read it. Where the stream has another version, or
+ * has a mark, nothing is done, and nothing of the change is refused for it.
+ */
+export interface Mark {
+  readonly stream: StreamId;
+  readonly version: number;
+}
+
+/**
+ * All of it or nothing. At most 16 writes, of as many streams; at least one write, claim, document or mark. A stream
  * named as holder, owner or cross-run stream exists or is written by the same change; where it does not, the
  * change is stale, with version 0.
  */
@@ -116,6 +128,8 @@ export interface Change {
   readonly requires?: readonly Requirement[];
   readonly documents?: readonly ContentDocument[];
   readonly crossRun?: readonly CrossRunEntry[];
+  /** Made after the writes. */
+  readonly marks?: readonly Mark[];
   /** The instant (ms since the epoch) that the change is recorded under. */
   readonly at: number;
 }

@@ -153,7 +153,7 @@ describe('opening', () => {
     onFile(file, (connection) => connection.exec("UPDATE meta SET value = '7' WHERE name = 'schema_needed'"));
     await expect(openSqliteStore({ file })).rejects.toMatchObject({
       code: 'ERR_STORE_VERSION',
-      message: expect.stringMatching(/it needs schema 7; this one knows 2.*Use the newer Counterfoil/),
+      message: expect.stringMatching(/it needs schema 7; this one knows 3.*Use the newer Counterfoil/),
     });
   });
 

@@ -559,6 +559,36 @@ const faults: readonly PlantedFault[] = [
       'a stream that must not exist yet is refused where it exists, and one that must is where it does not',
   },
   {
+    fault: 'keeps no marks',
+    plant: (store) =>
+      withVerbs(store, {
+        read: async (tenant, streams) =>
+          (await store.read(tenant, streams)).map((record) => {
+            if (record === undefined) return undefined;
+            const { markedAt: _dropped, ...rest } = record;
+            return rest;
+          }),
+      }),
+    caughtBy: 'a mark is read with the version that it is about, is no history, and goes with the next write',
+  },
+  {
+    fault: 'lets a mark outlive the version that it is about',
+    plant: (store) => {
+      const marks = new Map<string, number>();
+      return withVerbs(store, {
+        async read(tenant, streams) {
+          const records = await store.read(tenant, streams);
+          return records.map((record) => {
+            if (record?.markedAt !== undefined) marks.set(record.stream, record.markedAt);
+            const markedAt = record && marks.get(record.stream);
+            return record === undefined || markedAt === undefined ? record : { ...record, markedAt };
+          });
+        },
+      });
+    },
+    caughtBy: 'a mark is read with the version that it is about, is no history, and goes with the next write',
+  },
+  {
     fault: 'answers as if it were empty once it was closed',
     plant: (store) =>
       withVerbs(store, {

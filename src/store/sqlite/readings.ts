@@ -16,10 +16,16 @@ import type { SqliteConnection, SqliteStatement, SqliteValue } from './driver.ts
 import { prepareRows, type Statements } from './statements.ts';
 import { digestToBytes, findContent, findHead, keyToBytes } from './write-change.ts';
 
-type StateColumns = readonly [number, string, string | null];
+type StateColumns = readonly [number, string, string | null, number | null];
 
-function streamRecord(stream: StreamId, [version, state, fixed]: StateColumns): StreamRecord {
-  return { stream, version, state: JSON.parse(state) as Json, ...fixedOf(fixed) };
+function streamRecord(stream: StreamId, [version, state, fixed, markedAt]: StateColumns): StreamRecord {
+  return {
+    stream,
+    version,
+    state: JSON.parse(state) as Json,
+    ...fixedOf(fixed),
+    ...(markedAt === null ? {} : { markedAt }),
+  };
 }
 
 function fixedOf(text: string | null): Pick<StreamRecord, 'fixed'> {
@@ -48,8 +54,28 @@ export function readLatestClaims(
   });
 }
 
-/** Above every key of 20 bytes that begins with 12 given ones. */
-const ABOVE = Buffer.alloc(9, 0xff);
+/** Of the keys of 20 bytes that begin with 12 given ones: the least, and what is above all of them. */
+type KeyRange = readonly [from: Uint8Array, to: Uint8Array];
+
+const PREFIX_BYTES = 12;
+const ABOVE = 'ff'.repeat(9);
+
+function rangeOf(prefix: string): KeyRange {
+  const to = keyToBytes(prefix + ABOVE);
+  return [to.subarray(0, PREFIX_BYTES), to];
+}
+
+/** Nearly always there is none, and to find that out needs neither the join nor the sorter. */
+function isThereAny(statements: Statements, tenant: number, ranges: readonly KeyRange[]): boolean {
+  for (let at = 0; at < ranges.length; at += 3) {
+    const one = ranges[at] as KeyRange;
+    const other = ranges[at + 1] ?? one;
+    const third = ranges[at + 2] ?? one;
+    const found = statements.findCrossRun.get(tenant, one[0], one[1], other[0], other[1], third[0], third[1]);
+    if (found !== undefined) return true;
+  }
+  return false;
+}
 
 export function readCrossRun(
   statements: Statements,
@@ -57,12 +83,10 @@ export function readCrossRun(
   prefixes: readonly string[],
   limit: number,
 ): readonly StreamId[] {
+  const ranges = prefixes.map(rangeOf);
+  if (!isThereAny(statements, tenant, ranges)) return [];
   const streams = new Set<StreamId>();
-  for (const prefix of prefixes) {
-    const from = keyToBytes(prefix);
-    const to = Buffer.concat([from, ABOVE]);
-    // Nearly always there is none, and to find that out needs neither the join nor the sorter.
-    if (statements.findCrossRun.get(tenant, from, to) === undefined) continue;
+  for (const [from, to] of ranges) {
     // Those that are known already may come first.
     const rows = statements.listCrossRun.all(tenant, from, to, limit + streams.size);
     for (const [stream] of rows as readonly [string][]) {

@@ -10,7 +10,7 @@ import { StoreFault } from '../port.ts';
 import type { SqliteConnection } from './driver.ts';
 
 /** Counts up with every change of the tables. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 const TABLES = `
 CREATE TABLE meta (
@@ -41,6 +41,7 @@ CREATE TABLE stream (
   due_at       INTEGER,
   worker       TEXT,
   order_key    TEXT,
+  marked_at    INTEGER,
   state        TEXT NOT NULL,
   UNIQUE (tenant, name)
 ) STRICT;

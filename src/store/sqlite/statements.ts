@@ -16,18 +16,21 @@ const SQL = {
   highestNumbers: `SELECT ifnull((SELECT max(id) FROM stream), 0), ifnull((SELECT max(id) FROM event), 0),
     ifnull((SELECT max(id) FROM content), 0)`,
   findStream: 'SELECT id, version, last_event, last_content FROM stream WHERE tenant = ? AND name = ?',
-  readStream: `SELECT stream.version, stream.state, event.fixed
+  readStream: `SELECT stream.version, stream.state, event.fixed, marked_at
     FROM stream LEFT JOIN event ON event.id = stream.fixed_event WHERE tenant = ? AND name = ?`,
   insertStream: `INSERT INTO stream (id, tenant, name, version, fixed_event, last_event, last_content, state,
     queue, stage, due_at, worker, order_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  updateStream: 'UPDATE stream SET version = ?, last_event = ?, last_content = ?, state = ? WHERE id = ?',
-  updateStreamAndLive: `UPDATE stream SET version = ?, last_event = ?, last_content = ?, state = ?,
+  updateStream: `UPDATE stream SET version = ?, last_event = ?, last_content = ?, state = ?, marked_at = NULL
+    WHERE id = ?`,
+  updateStreamAndLive: `UPDATE stream SET version = ?, last_event = ?, last_content = ?, state = ?, marked_at = NULL,
     queue = ?, stage = ?, due_at = ?, worker = ?, order_key = ? WHERE id = ?`,
+  markStream: `UPDATE stream SET marked_at = ? WHERE tenant = ? AND name = ? AND version = ?
+    AND marked_at IS NULL`,
   setLastContent: 'UPDATE stream SET last_content = ? WHERE id = ?',
-  listStreams: `SELECT name, stream.version, state, fixed
+  listStreams: `SELECT name, stream.version, state, fixed, marked_at
     FROM stream LEFT JOIN event ON event.id = stream.fixed_event
     WHERE tenant = ? AND name > ? AND name < ? ORDER BY name LIMIT ?`,
-  listNewestStreams: `SELECT name, stream.version, state, fixed
+  listNewestStreams: `SELECT name, stream.version, state, fixed, marked_at
     FROM stream LEFT JOIN event ON event.id = stream.fixed_event
     WHERE tenant = ? AND name > ? AND name < ? ORDER BY name DESC LIMIT ?`,
 
@@ -48,7 +51,10 @@ const SQL = {
 
   insertCrossRun: `INSERT INTO claim (tenant, key, sequence, holder) VALUES (?1, ?2, -?3, ?3)
     ON CONFLICT DO NOTHING`,
-  findCrossRun: 'SELECT 1 FROM claim WHERE tenant = ? AND key >= ? AND key < ? LIMIT 1',
+  // Three at once: an hour, the one before it, and what is open.
+  findCrossRun: `SELECT 1 WHERE EXISTS (SELECT 1 FROM claim WHERE tenant = ?1 AND key >= ?2 AND key < ?3)
+    OR EXISTS (SELECT 1 FROM claim WHERE tenant = ?1 AND key >= ?4 AND key < ?5)
+    OR EXISTS (SELECT 1 FROM claim WHERE tenant = ?1 AND key >= ?6 AND key < ?7)`,
   listCrossRun: `SELECT DISTINCT stream.name FROM claim JOIN stream ON stream.id = claim.holder
     WHERE claim.tenant = ? AND claim.key >= ? AND claim.key < ? ORDER BY stream.name DESC LIMIT ?`,
 } as const;

@@ -41,6 +41,7 @@ export interface FrozenChange {
   readonly claims: readonly (Claim & { readonly keyBytes: Uint8Array })[];
   readonly documents: readonly (ContentDocument & { readonly digestBytes: Uint8Array })[];
   readonly crossRun: readonly (CrossRunEntry & { readonly keyBytes: Uint8Array })[];
+  readonly marks: NonNullable<Change['marks']>;
 }
 
 export function freezeChange(change: Change): FrozenChange {
@@ -56,12 +57,13 @@ export function freezeChange(change: Change): FrozenChange {
       live,
     })),
     requires: change.requires ?? [],
-    claims: (change.claims ?? []).map((claim) => ({ ...claim, keyBytes: keyToBytes(claim.key) })),
+    claims: (change.claims ?? []).map((claim) => ({ keyBytes: keyToBytes(claim.key), ...claim })),
     documents: (change.documents ?? []).map((document) => ({
-      ...document,
       digestBytes: digestToBytes(document.digest),
+      ...document,
     })),
-    crossRun: (change.crossRun ?? []).map((entry) => ({ ...entry, keyBytes: keyToBytes(entry.key) })),
+    crossRun: (change.crossRun ?? []).map((entry) => ({ keyBytes: keyToBytes(entry.key), ...entry })),
+    marks: change.marks ?? [],
   };
 }
 
@@ -171,21 +173,19 @@ function findObstacle(
     const version = versionOf(requirement.stream);
     if (version !== requirement.version) return { outcome: 'stale', stream: requirement.stream, version };
   }
-  for (const stream of namedStreams(change)) {
-    if (heads.has(stream) || change.writes.some((write) => write.stream === stream)) continue;
-    if (versionOf(stream) === 0) return { outcome: 'stale', stream, version: 0 };
-  }
+  // Most of what is named is written by the same change, or has just been looked at.
+  const isMissing = (stream: StreamId): boolean =>
+    !heads.has(stream) && !change.writes.some((write) => write.stream === stream) && versionOf(stream) === 0;
+  const missing =
+    change.claims.find(({ holder }) => isMissing(holder))?.holder ??
+    change.documents.find(({ owner }) => isMissing(owner))?.owner ??
+    change.crossRun.find(({ stream }) => isMissing(stream))?.stream;
+  if (missing !== undefined) return { outcome: 'stale', stream: missing, version: 0 };
   for (const { key, keyBytes, sequence } of change.claims) {
     const row = statements.findClaim.get(tenant, keyBytes, sequence) as readonly [string] | undefined;
     if (row !== undefined) return { outcome: 'taken', key, sequence, by: row[0] };
   }
   return undefined;
-}
-
-function* namedStreams(change: FrozenChange): Iterable<StreamId> {
-  for (const claim of change.claims) yield claim.holder;
-  for (const document of change.documents) yield document.owner;
-  for (const entry of change.crossRun) yield entry.stream;
 }
 
 /** The writing half. */
@@ -202,7 +202,7 @@ class ChangeWriter {
     this.#heads = heads;
   }
 
-  write({ at, writes, claims, documents, crossRun }: FrozenChange): void {
+  write({ at, writes, claims, documents, crossRun, marks }: FrozenChange): void {
     for (const one of writes) this.#writeStream(one, at, documents);
     for (const { keyBytes, sequence, holder } of claims) {
       this.#statements.insertClaim.get(this.#tenant, keyBytes, sequence, this.#numberOf(holder));
@@ -212,6 +212,9 @@ class ChangeWriter {
     }
     for (const { keyBytes, stream } of crossRun) {
       this.#statements.insertCrossRun.get(this.#tenant, keyBytes, this.#numberOf(stream));
+    }
+    for (const { stream, version } of marks) {
+      this.#statements.markStream.get(at, this.#tenant, stream, version);
     }
   }
 

@@ -38,6 +38,58 @@ export const changeCases: readonly CaseDefinition[] = [
     },
   },
   {
+    name: 'a mark is read with the version that it is about, is no history, and goes with the next write',
+    async run({ store }) {
+      await put(store, change([write('op:a', 0), write('op:b', 0)]));
+      const marks = [
+        { stream: 'op:a', version: 1 },
+        // Of another version, and of nothing: not made, and no obstacle to the others.
+        { stream: 'op:b', version: 2 },
+        { stream: 'op:none', version: 1 },
+      ];
+      await put(store, change([], { at: AT + 5, marks }));
+      const marked = { stream: 'op:a', version: 1, state: { of: 'op:a', version: 1 }, markedAt: AT + 5 };
+      const unmarked = { stream: 'op:b', version: 1, state: { of: 'op:b', version: 1 } };
+      assert.deepEqual(await store.read(TENANT, ['op:a', 'op:b', 'op:none']), [marked, unmarked, undefined]);
+      for (const newest of [false, true]) {
+        const listed = await store.streams({ tenant: TENANT, kind: 'op', newest, limit: 10 });
+        assert.deepEqual(
+          [...listed].sort((a, b) => (a.stream < b.stream ? -1 : 1)),
+          [marked, unmarked],
+        );
+      }
+      // The first one stays.
+      await put(store, change([], { at: AT + 6, marks: [{ stream: 'op:a', version: 1 }] }));
+      assert.deepEqual(await store.read(TENANT, ['op:a']), [marked]);
+      assert.equal((await store.history(TENANT, 'op:a')).length, 1);
+      await put(store, change([write('op:a', 1, { live: live('a') })]), change([write('op:b', 1)]));
+      const after = await store.read(TENANT, ['op:a', 'op:b']);
+      assert.deepEqual(
+        after.map((record) => record?.markedAt),
+        [undefined, undefined],
+      );
+      await put(
+        store,
+        change([write('op:a', 2)], { marks: [{ stream: 'op:a', version: 3 }] }),
+        change([], { marks: [{ stream: 'op:b', version: 2 }] }),
+        change([write('op:b', 2)]),
+      );
+      const together = await store.read(TENANT, ['op:a', 'op:b']);
+      assert.deepEqual(
+        together.map((record) => [record?.version, record?.markedAt]),
+        [
+          [3, AT],
+          [3, undefined],
+        ],
+      );
+      const [refused] = await store.commit([
+        change([write('op:a', 1)], { marks: [{ stream: 'op:b', version: 3 }] }),
+      ]);
+      assert.equal(refused?.outcome, 'stale');
+      assert.equal((await store.read(TENANT, ['op:b']))[0]?.markedAt, undefined);
+    },
+  },
+  {
     name: 'what is fixed comes back with every reading of the stream, as it was at first',
     async run({ store }) {
       const fixed = { who: 'mara', parts: [1, 'two', null] };
