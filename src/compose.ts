@@ -1,11 +1,19 @@
 // From configuration to running parts: the one file that knows every adapter.
 
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { access, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { mayPrincipalWrite } from './access/tokens.ts';
+import { executable } from './contracts/executable.ts';
+import { type HttpDestinationConfig, httpFacts, timeoutsOf } from './contracts/http-destination-config.ts';
+import { loadHttpDestination } from './contracts/load.ts';
+import { formatProblem } from './contracts/problem.ts';
+import { durationMs } from './core/contract.ts';
 import type { Reached } from './core/stopping-points.ts';
+import { openHttpDestination } from './destination/http/http-destination.ts';
+import { Secrets } from './destination/http/secrets.ts';
 import { type HttpUpstreamOptions, openHttpUpstream } from './destination/mcp/http-upstream.ts';
 import { type KnownGeneration, SessionView } from './destination/mcp/session-view.ts';
 import type { StdioCommand } from './destination/mcp/stdio-child.ts';
@@ -38,6 +46,8 @@ export interface LedgerParts {
   readonly data: string;
   readonly destinations?: readonly Destination[];
   readonly factsFor?: FactsSource;
+  /** Destinations over HTTP with their facts, beside the others. */
+  readonly http?: readonly OpenedHttpDestination[];
   /** Brings what `factsFor` says up to date; called before work that has waited is sent. */
   readonly refreshFacts?: () => Promise<void>;
   readonly settings?: Partial<LedgerSettings>;
@@ -66,6 +76,8 @@ const LOCAL_TENANT = 'local';
 export async function composeLedger(parts: LedgerParts): Promise<Ledger> {
   const environment = parts.environment ?? systemEnvironment();
   const { store, key, waiters, answersOut } = await openedLedger(parts);
+  const { http = [] } = parts;
+  const destinations = [...(parts.destinations ?? []), ...http.map(({ destination }) => destination)];
   const context: EngineContext = {
     store,
     tenant: parts.tenant ?? LOCAL_TENANT,
@@ -74,8 +86,10 @@ export async function composeLedger(parts: LedgerParts): Promise<Ledger> {
       return key.bytes;
     },
     environment,
-    destinations: new Map((parts.destinations ?? []).map((destination) => [destination.name, destination])),
-    factsFor: parts.factsFor ?? (() => undefined),
+    destinations: new Map(destinations.map((destination) => [destination.name, destination])),
+    factsFor: (destination, tool, args) =>
+      http.find((one) => one.destination.name === destination)?.factsFor(destination, tool, args) ??
+      parts.factsFor?.(destination, tool, args),
     refreshFacts: parts.refreshFacts ?? (async () => {}),
     settings: { ...DEFAULT_SETTINGS, ...parts.settings },
     reached: parts.reached ?? (() => {}),
@@ -88,6 +102,84 @@ export async function composeLedger(parts: LedgerParts): Promise<Ledger> {
   // A process without destinations decides and reads; there is no work that it could go on with.
   if (context.destinations.size > 0) await ledger.start();
   return ledger;
+}
+
+// ── A destination over HTTP ────────────────────────────────────────────────────────────────────────────────
+
+export interface OpenedHttpDestination {
+  readonly destination: Destination;
+  readonly factsFor: FactsSource;
+  /** What is told although nothing is refused, in sentences: a review that is overdue. */
+  readonly notes: readonly string[];
+}
+
+/** A file of ours cannot be used: the message has a line for each problem, `file:line:column: sentence`. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError';
+  readonly code = 'ERR_CONFIGURATION';
+}
+
+/**
+ * A destination over HTTP from the file of its configuration, with the contract that it names.
+ * @param options.environment where secrets by `env` are looked for, such as `process.env`; none is there when absent
+ * @throws {ConfigurationError} when a file cannot be read or has a problem
+ */
+export async function composeHttpDestination(
+  file: string,
+  options: { readonly environment?: { readonly [name: string]: string | undefined } } = {},
+): Promise<OpenedHttpDestination> {
+  const folder = dirname(file);
+  const readText = (name: string) => textOf(resolve(folder, name));
+  const text = textOf(file);
+  if ('reason' in text) throw new ConfigurationError(`${file}:1:1: The file cannot be read: ${text.reason}.`);
+  const today = new Date().toISOString().slice(0, 10);
+  const loaded = loadHttpDestination(text.text, file, { readText, today });
+  if (!loaded.ok) throw new ConfigurationError(loaded.problems.map(formatProblem).join('\n'));
+  const { config, contract, notes } = loaded;
+  const ca = config.tls?.ca === undefined ? undefined : readText(config.tls.ca);
+  if (ca !== undefined && 'reason' in ca) {
+    throw new ConfigurationError(`${file}:1:1: The file ${config.tls?.ca} cannot be read: ${ca.reason}.`);
+  }
+  const secrets = new Secrets(referencesFrom(config, folder), options.environment ?? {});
+  const keepAliveMs = durationMs(config.pool?.keep_alive);
+  const { notices } = config;
+  return {
+    destination: openHttpDestination({
+      name: config.destination,
+      url: config.url,
+      operations: new Map(executable(contract).operations.map((operation) => [operation.id, operation])),
+      secrets,
+      timeouts: timeoutsOf(config),
+      ...(config.headers === undefined ? {} : { headers: config.headers }),
+      ...(config.pool?.connections === undefined ? {} : { connections: config.pool.connections }),
+      ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
+      ...(config.reply_max_bytes === undefined ? {} : { replyMaxBytes: config.reply_max_bytes }),
+      ...(ca === undefined ? {} : { ca: ca.text }),
+      ...(notices === undefined
+        ? {}
+        : { notices: { secret: notices.secret, toleranceMs: durationMs(notices.tolerance) ?? 300_000 } }),
+    }),
+    factsFor: httpFacts(config, contract),
+    notes: notes.map(formatProblem),
+  };
+}
+
+function referencesFrom({ secrets = {} }: HttpDestinationConfig, folder: string) {
+  return Object.fromEntries(
+    Object.entries(secrets).map(([name, reference]) => [
+      name,
+      'file' in reference ? { file: resolve(folder, reference.file) } : reference,
+    ]),
+  );
+}
+
+function textOf(file: string): { readonly text: string } | { readonly reason: string } {
+  try {
+    return { text: readFileSync(file, 'utf8') };
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    return { reason: code === 'ENOENT' ? 'it is not there' : message };
+  }
 }
 
 /** One open store with its key, and what those who work on it in this process know together. */

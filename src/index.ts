@@ -1,6 +1,12 @@
 // The library's front door.
 
-export { composeLedger as openLedger, type LedgerParts as LedgerOptions } from './compose.ts';
+export {
+  ConfigurationError,
+  composeHttpDestination as openHttpDestination,
+  composeLedger as openLedger,
+  type LedgerParts as LedgerOptions,
+  type OpenedHttpDestination,
+} from './compose.ts';
 export { answerText } from './core/answer-wording.ts';
 export type { JsonObject, JsonValue } from './core/canonical.ts';
 export { canonicalJson, checkRepresentable } from './core/canonical.ts';
@@ -14,4 +20,5 @@ export type { Answer } from './engine/answers.ts';
 export type { FactsSource } from './engine/context.ts';
 export type { WriteCall } from './engine/draft.ts';
 export type { DecisionResult, Ledger, ReviewDecision } from './engine/ledger.ts';
+export type { Notice, NoticeResult } from './engine/notices.ts';
 export { StoreFault } from './store/port.ts';

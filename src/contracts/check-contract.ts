@@ -9,8 +9,10 @@ import type {
   ReplyPlace,
   Signal,
 } from '../core/contract.ts';
+import { keyGuard } from '../core/request-key.ts';
 import { templateNames } from '../core/template.ts';
 import { checkFacts } from './check-facts.ts';
+import { checkHttpOperation } from './check-http.ts';
 import type { Finding, Path } from './problem.ts';
 import { identityFindings } from './write-facts.ts';
 
@@ -21,6 +23,7 @@ export function checkContract(contract: Contract): readonly Finding[] {
     ...contract.operations.flatMap((operation, index) => [
       ...checkOperation(operation, ['operations', index]),
       ...checkFacts(operation, contract, ['operations', index]),
+      ...checkHttpOperation(operation, contract.destination.protocol, ['operations', index]),
     ]),
   ];
 }
@@ -72,8 +75,9 @@ function checkOperation(operation: ContractOperation, path: Path): readonly Find
 }
 
 function checkLookup(operation: ContractOperation, lookup: Lookup, path: Path): readonly Finding[] {
-  const { found, proves, consistency, tool } = lookup;
-  const asked = [tool?.arguments, found?.where, found?.content];
+  const { found, proves, consistency, http } = lookup;
+  const tool = lookup.tool?.arguments ?? http;
+  const asked = [tool, found?.where, found?.content];
   const findings = [...checkNames(operation, asked, path, 'look-up', false)];
   const say = (at: Path, sentence: string) => findings.push({ path: [...path, ...at], sentence });
   if (tool !== undefined && proves.present === 'applied_if_content_matches' && found?.content === undefined) {
@@ -103,10 +107,11 @@ function checkLookup(operation: ContractOperation, lookup: Lookup, path: Path): 
 function checkReadBack(operation: ContractOperation, path: Path): readonly Finding[] {
   const { readback } = operation;
   if (readback === undefined) return [];
-  return checkNames(operation, [readback.tool.arguments, readback.matches], path, 'read-back', true);
+  const asked = readback.http ?? readback.tool.arguments;
+  return checkNames(operation, [asked, readback.matches], path, 'read-back', true);
 }
 
-const KNOWN_AFTER_SENDING: readonly string[] = ['$stamp', '$record', '$record_number'];
+const KNOWN_AFTER_SENDING: readonly string[] = ['$stamp', '$key', '$record', '$record_number'];
 
 /** What a template may speak of, given what the operation says that we will know. */
 function checkNames(
@@ -119,10 +124,17 @@ function checkNames(
   const { id, stamp, acknowledgement, lookups } = operation;
   const knowsRecord =
     acknowledgement?.record !== undefined ||
+    (operation.completion.http !== undefined && operation.completion.handle !== undefined) ||
     (isAfterLookup && lookups.some((lookup) => lookup.found?.record !== undefined));
   return templateNames(templates).flatMap((name) => {
     if (name === '$stamp' && stamp === undefined) {
       return { path, sentence: `A ${what} of ${id} uses {$stamp}, and the operation has no stamp.` };
+    }
+    if (name === '$key' && keyGuard(operation) === undefined) {
+      return {
+        path,
+        sentence: `A ${what} of ${id} uses {$key}, and no guard of it is a request_key or a client_identity.`,
+      };
     }
     if ((name === '$record' || name === '$record_number') && !knowsRecord) {
       return {

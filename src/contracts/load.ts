@@ -7,6 +7,11 @@ import { checkContract, reviewNotes } from './check-contract.ts';
 import { checkTogether, type Loaded } from './check-together.ts';
 import { placed, readDocument, type SourceText } from './document.ts';
 import { checkGatewayConfig, type GatewayConfig } from './gateway-config.ts';
+import {
+  checkHttpDestination,
+  checkWithContract,
+  type HttpDestinationConfig,
+} from './http-destination-config.ts';
 import { type Finding, type Path, type Problem } from './problem.ts';
 import { checkServeConfig, type ServeConfig } from './serve-config.ts';
 import { type SchemaName, validate } from './validate.ts';
@@ -70,6 +75,34 @@ export interface LoadedServeConfig {
 export function loadServeConfig(text: string, fileName: string): LoadedServeConfig | Refused {
   const read = load<ServeConfig>(text, fileName, 'serve-config', checkServeConfig);
   return read.ok ? { ok: true, config: read.value } : read;
+}
+
+export interface LoadedHttpDestination {
+  readonly ok: true;
+  readonly config: HttpDestinationConfig;
+  readonly contract: Contract;
+  readonly notes: readonly Problem[];
+}
+
+/** The configuration of a destination over HTTP with the contract that it names, checked each and together. */
+export function loadHttpDestination(
+  text: string,
+  fileName: string,
+  options: { readonly readText: ReadText; readonly today?: string },
+): LoadedHttpDestination | Refused {
+  const read = load<HttpDestinationConfig>(text, fileName, 'http-destination', checkHttpDestination);
+  if (!read.ok) return read;
+  const { source, value: config } = read;
+  const opened = options.readText(config.contract);
+  if ('reason' in opened) {
+    const sentence = `The file ${config.contract} cannot be read: ${opened.reason}.`;
+    return { ok: false, problems: placed([{ path: ['contract'], sentence }], source) };
+  }
+  const loaded = loadContract(opened.text, config.contract, options);
+  if (!loaded.ok) return loaded;
+  const problems = placed(checkWithContract(config, loaded.contract), source);
+  if (problems.length > 0) return { ok: false, problems: inOrder(problems) };
+  return { ok: true, config, contract: loaded.contract, notes: loaded.notes };
 }
 
 function load<Value>(

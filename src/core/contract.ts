@@ -28,10 +28,11 @@ export type ToolClass = 'read' | 'ordinary' | 'irreversible' | 'interactive' | '
 
 /**
  * A place in a reply. `text`: the first text block; `json`: that block read as JSON; `structured`: the
- * structured content. `path` is a JSON pointer, empty for the whole.
+ * structured content; `headers`: the headers of an HTTP reply as a map, its names in small letters. `path` is a JSON
+ * pointer, empty for the whole.
  */
 export interface ReplyPlace {
-  readonly from: 'text' | 'json' | 'structured';
+  readonly from: 'text' | 'json' | 'structured' | 'headers';
   readonly path?: string;
 }
 
@@ -53,11 +54,59 @@ export interface ToolQuestion {
   readonly arguments: { readonly [argument: string]: unknown };
 }
 
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/**
+ * One request in the words of HTTP. Its texts are templates, as those of a `Comparison` are, with `{$key}` for the
+ * value of the guard and `{name?}` for an argument without which the member is left out; each part is encoded for its
+ * place.
+ */
+export interface HttpTemplate {
+  /** `GET` where absent. */
+  readonly method?: HttpMethod;
+  /** Below the base address, unencoded: `/tickets/{id}`. One placeholder alone stands for an address of the same origin. */
+  readonly path: string;
+  readonly query?: { readonly [name: string]: unknown };
+  readonly headers?: { readonly [name: string]: string };
+  readonly body?: unknown;
+  /** How the body is written; `json` where absent. */
+  readonly content?: 'json' | 'form';
+}
+
+export interface HttpWrite extends HttpTemplate {
+  readonly method: Exclude<HttpMethod, 'GET'>;
+  readonly answer?: {
+    /** What an acknowledgement is made of; `json` where absent. Of another form it is none. */
+    readonly form?: 'json' | 'any';
+    /** What an answer repeats of the request where it is an answer to it; where one differs it is another's. */
+    readonly echoes?: readonly Comparison[];
+  };
+}
+
+/** How the next page is found; the last one says so by its absence. */
+export type NextPage =
+  /** A `Link` header with `rel="next"` (RFC 8288). */
+  | { readonly link: 'next' }
+  /** A cursor in the page, sent as that parameter of the query. */
+  | { readonly cursor: string; readonly query: string }
+  /** Pages that are counted, until one is empty. */
+  | { readonly page: string; readonly from?: number };
+
+export interface HttpQuestion extends HttpTemplate {
+  readonly pages?: {
+    readonly next: NextPage;
+    /** Beyond these an answer says nothing of what is absent, and nothing of what is there. */
+    readonly pages_max?: number;
+    readonly rows_max?: number;
+  };
+}
+
 /** What marks a reply. Every member that is given must hold; lists hold when any entry does. */
 export interface Signal {
   readonly kind?: readonly ('result' | 'tool_error' | 'protocol_error')[];
   readonly status?: readonly number[];
   readonly code?: readonly (string | number)[];
+  /** A place in a reply that has this value, or any where none is given. */
   readonly marker?: Place;
   readonly text_starts?: readonly string[];
   readonly text_contains?: readonly string[];
@@ -92,11 +141,16 @@ export interface Lookup {
     | 'natural_fields'
     | 'event_feed'
     | 'list_scan';
-  /** Asked through a tool of the same server; a contract for other protocols has a `request` in its place. */
+  /** Asked through a tool of the same server. */
   readonly tool?: ToolQuestion;
+  /** Asked over HTTP; compiled to a `tool` that the destination understands. */
+  readonly http?: HttpQuestion;
+  /** In the words of its protocol, for people; nothing is asked by it. */
   readonly request?: string;
   /** Where the write has to carry our reference so that this route can find it. */
   readonly stamp?: Place;
+  /** A resource that tells how far the work has come, in place of `found`. */
+  readonly status?: WorkStatus;
   /** How the answer is read: the list of candidates, which of them count, and what must agree. */
   readonly found?: {
     readonly items?: ReplyPlace;
@@ -120,8 +174,29 @@ export interface Lookup {
   readonly evidence: FactEvidence;
 }
 
+/** A place that tells how far work has come, and the values of it that end the work. */
+export interface WorkStatus {
+  readonly state: ReplyPlace;
+  readonly done: readonly string[];
+  readonly failed: readonly string[];
+  /** True where the contract states on trusted evidence that work which failed has changed nothing. */
+  readonly failedMeansNotApplied?: boolean;
+  /** The record that the work has made, once it is done. */
+  readonly record?: ReplyPlace;
+}
+
+/** A callback of the destination: which operation it names, and what it says of it. */
+export interface NoticeRule {
+  readonly when?: readonly Comparison[];
+  /** The place that names the operation, and by what. */
+  readonly names: { readonly by: 'stamp' | 'request_key' | 'record'; readonly path: string };
+  readonly means: 'applied' | 'not_applied';
+  readonly evidence: FactEvidence;
+}
+
 export interface ReadBack {
   readonly tool: ToolQuestion;
+  readonly http?: HttpQuestion;
   readonly matches: readonly Comparison[];
   readonly version?: ReplyPlace;
   readonly evidence: FactEvidence;
@@ -343,10 +418,21 @@ export interface ContractOperation {
   readonly acknowledgement?: { readonly record?: ReplyPlace; readonly version?: ReplyPlace };
   readonly completion: {
     readonly kind: 'synchronous' | 'accepted_then_poll' | 'accepted_no_handle';
+    /** Where a reply says by what the work is asked about. */
     readonly handle?: Place;
     readonly done?: readonly string[];
     readonly failed?: readonly string[];
+    readonly http?: HttpQuestion & {
+      /** JSON pointers into the answer: its state, and the record once it is done. */
+      readonly state: string;
+      readonly record?: string;
+      readonly failed_means?: 'not_applied' | 'unknown';
+      readonly evidence: FactEvidence;
+    };
   };
+  /** How it is sent, where its destination is reached over HTTP. */
+  readonly http?: HttpWrite;
+  readonly notices?: readonly NoticeRule[];
   readonly batch?: 'single' | 'atomic' | 'per_item' | 'partial_possible';
   readonly items?: BatchItems;
   readonly guards: readonly Guard[];

@@ -34,8 +34,8 @@ export type Finding =
       readonly otherwise?: 'nobody_wrote' | 'later_writer' | 'cannot_tell';
       readonly version?: string;
     }
-  /** A callback of the destination. */
-  | { readonly kind: 'notice'; readonly means: 'accepted' | 'rejected' };
+  /** A callback of the destination; `id` is equal for each delivery of it. */
+  | { readonly kind: 'notice'; readonly means: 'accepted' | 'rejected'; readonly id?: string };
 
 export type Evidence = Finding & {
   /** The attempt that it is about; a look-up or read-back names the newest that it covers. */

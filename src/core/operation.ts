@@ -134,7 +134,13 @@ export interface Operation {
   readonly sequence: number;
   /** SHA-256 of the canonical arguments as called, to tell what was different in an equal call. */
   readonly argumentsDigest: string;
-  readonly payload: { readonly document: ContentDigest; readonly sha256: string; readonly bytes: number };
+  readonly payload: {
+    readonly document: ContentDigest;
+    readonly sha256: string;
+    readonly bytes: number;
+    /** The arguments and the request that was made of them (`FrozenWrite`); the arguments alone where absent. */
+    readonly holds?: 'http_request';
+  };
   readonly digest: string;
   readonly target?: { readonly locks: readonly string[]; readonly document: ContentDigest };
   readonly stamp?: string;

@@ -15,7 +15,17 @@ export interface ReadableReply {
   readonly code?: number | undefined;
   /** True when the body was cut when it was recorded; then nothing in it is read. */
   readonly truncated?: boolean | undefined;
+  /** Of an HTTP reply: the headers that are kept, names in small letters. */
+  readonly headers?: { readonly [name: string]: string } | undefined;
+  /** Why it need not be the destination's own answer to this request. */
+  readonly doubt?: ReplyDoubt | undefined;
 }
+
+/**
+ * `redirect`: it points elsewhere. `gateway`: what stands in between answers so as well. `page`: it is not of the form
+ * of an answer (a login page). `empty`: nothing came where something was to come. `other`: it names another request.
+ */
+export type ReplyDoubt = 'redirect' | 'gateway' | 'page' | 'empty' | 'other';
 
 /** `missing`: the reply was read, and the place is not there. `unreadable`: it was cut, or is not JSON. */
 export type PlaceReading =
@@ -51,12 +61,13 @@ export interface OpenedReply {
   /** The first text block of a tool's result, or the message of an error. */
   readonly text: string | undefined;
   readonly structured: JsonValue | undefined;
+  readonly headers: { readonly [name: string]: string } | undefined;
   /** The text read as JSON, or the body itself where it is not the result of a tool. */
   readonly json: () => JsonValue | undefined;
 }
 
 export function openReply(reply: ReadableReply): OpenedReply {
-  const { kind, code, truncated = false } = reply;
+  const { kind, code, headers, truncated = false } = reply;
   const body = truncated ? undefined : parse(reply.body);
   if (body === undefined) {
     return {
@@ -66,14 +77,16 @@ export function openReply(reply: ReadableReply): OpenedReply {
       isJson: false,
       text: undefined,
       structured: undefined,
+      headers,
       json: () => undefined,
     };
   }
-  const content = contentBlocks(body);
+  // Only a reply over HTTP has headers, and none of those is the result of a tool.
+  const content = headers === undefined ? contentBlocks(body) : undefined;
   if (content === undefined) {
     // An error of the protocol, or the answer of a destination that is no MCP server: the body is the content.
     const text = typeof body === 'string' ? body : stringAt(body, '/message');
-    return { kind, code, truncated, isJson: true, text, structured: body, json: () => body };
+    return { kind, code, truncated, isJson: true, text, structured: body, headers, json: () => body };
   }
   const text = firstText(content);
   let json: JsonValue | undefined;
@@ -85,6 +98,7 @@ export function openReply(reply: ReadableReply): OpenedReply {
     isJson: true,
     text,
     structured: valueAt(body, '/structuredContent'),
+    headers,
     json: () => {
       json ??= text === undefined ? undefined : parse(text);
       return json;
@@ -121,6 +135,9 @@ function parse(text: string): JsonValue | undefined {
 }
 
 export function placeIn(opened: OpenedReply, { from, path = '' }: ReplyPlace): PlaceReading {
+  if (from === 'headers') {
+    return opened.headers === undefined ? MISSING : reading(valueAt(opened.headers, path.toLowerCase()));
+  }
   if (!opened.isJson) return UNREADABLE;
   const whole = from === 'text' ? opened.text : from === 'structured' ? opened.structured : opened.json();
   return whole === undefined ? MISSING : reading(valueAt(whole, path));

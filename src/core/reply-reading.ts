@@ -14,6 +14,7 @@ import {
   type ReadBack,
   type ReplyPlace,
   type Signal,
+  type WorkStatus,
 } from './contract.ts';
 import {
   type ComparisonReading,
@@ -24,6 +25,7 @@ import {
   type PlaceReading,
   placeIn,
   type ReadableReply,
+  type ReplyDoubt,
   reading,
   wholeOf,
 } from './reply-places.ts';
@@ -65,6 +67,7 @@ export interface ReplyReading {
 export function classifyReply(reply: ReadableReply, operation: ContractOperation | undefined): ReplyReading {
   const opened = openReply(reply);
   for (const [index, rule] of (operation?.outcomes ?? []).entries()) {
+    if (reply.doubt !== undefined && !isMeantFor(rule.when, reply.doubt)) continue;
     const bears = readSignal(opened, rule.when);
     if (bears === 'differs') continue;
     // This outcome may be the one that counts: a reply that cannot be read does not show that it is not.
@@ -73,9 +76,27 @@ export function classifyReply(reply: ReadableReply, operation: ContractOperation
     const means = byRule(rule, trusted, opened, operation);
     return { means, ...acknowledged(opened, operation, means), rule: index, trusted };
   }
-  const isAnswer = opened.isJson || opened.truncated;
+  if (reply.doubt !== undefined) return { means: 'unknown', trusted: false };
+  const isAnswer = (opened.isJson && hasItsRecord(opened, operation)) || opened.truncated;
   const means = byKind(opened, isAnswer ? takenOrDone(operation) : 'unknown');
   return { means, ...acknowledged(opened, operation, means), trusted: false };
+}
+
+/** Over HTTP many a success carries an error in its body: without the record that it is to name it is no acknowledgement. */
+function hasItsRecord(opened: OpenedReply, operation: ContractOperation | undefined): boolean {
+  const place = operation?.acknowledgement?.record;
+  if (opened.headers === undefined || place === undefined) return true;
+  return asName(placeIn(opened, place)) !== undefined;
+}
+
+/**
+ * Whether an outcome was written down with such a reply in mind: a page by its text, what something in between may
+ * answer by its status or text. Of another request's answer none is.
+ */
+function isMeantFor(when: Signal, doubt: ReplyDoubt): boolean {
+  const isByText = when.text_starts !== undefined || when.text_contains !== undefined;
+  if (doubt === 'other' || isByText) return doubt !== 'other';
+  return doubt !== 'page' && (when.status !== undefined || when.code !== undefined);
 }
 
 function byRule(
@@ -128,10 +149,12 @@ export function matchesSignal(reply: ReadableReply, signal: Signal): boolean {
 }
 
 function readSignal(opened: OpenedReply, signal: Signal): ComparisonReading {
-  const marks = Object.entries(signal) as [keyof Signal, readonly (string | number)[]][];
-  let result: ComparisonReading = marks.length === 0 ? 'differs' : 'agrees';
-  for (const [mark, values] of marks) {
-    const one = readMark(opened, mark, values);
+  const { marker, ...listed } = signal;
+  const marks = Object.entries(listed) as [Exclude<keyof Signal, 'marker'>, readonly (string | number)[]][];
+  const readings = marks.map(([mark, values]) => readMark(opened, mark, values));
+  if (marker !== undefined) readings.push(readMarker(opened, marker));
+  let result: ComparisonReading = readings.length === 0 ? 'differs' : 'agrees';
+  for (const one of readings) {
     if (one === 'differs') return 'differs';
     if (one === 'unreadable') result = 'unreadable';
   }
@@ -140,7 +163,7 @@ function readSignal(opened: OpenedReply, signal: Signal): ComparisonReading {
 
 function readMark(
   { kind, code, text, isJson }: OpenedReply,
-  mark: keyof Signal,
+  mark: Exclude<keyof Signal, 'marker'>,
   values: readonly (string | number)[],
 ): ComparisonReading {
   switch (mark) {
@@ -158,6 +181,23 @@ function readMark(
     default:
       return 'differs';
   }
+}
+
+/** A place of an HTTP reply. A name with dots, as documents write it, is a path as well. */
+function readMarker(opened: OpenedReply, marker: NonNullable<Signal['marker']>): ComparisonReading {
+  const { in: where, name = '', value } = marker;
+  if (where === 'status') return agreesIf(String(opened.code) === value);
+  if (where !== 'header' && where !== 'body') return 'differs';
+  const path = name.startsWith('/') ? name : `/${name.replaceAll('.', '/')}`;
+  const place: ReplyPlace =
+    where === 'header' ? { from: 'headers', path: `/${name}` } : { from: 'json', path };
+  const found = placeIn(opened, place);
+  if (!found.found) return found.why === 'unreadable' ? 'unreadable' : 'differs';
+  return agreesIf(value === undefined || textOf(found.value) === value);
+}
+
+function textOf(value: JsonValue): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function agreesIf(condition: boolean): ComparisonReading {
@@ -254,6 +294,23 @@ function doAllAgree(
   const readings = comparisons.map((comparison) => compareIn(opened, record, comparison, values));
   if (readings.includes('differs')) return false;
   return readings.includes('unreadable') ? undefined : true;
+}
+
+export interface StatusReading {
+  readonly state: 'done' | 'failed' | 'working' | 'inconclusive';
+  readonly record?: string;
+}
+
+/** How far work has come, by a resource that tells. A state that the contract does not name is work that goes on. */
+export function readStatus(reply: ReadableReply, status: WorkStatus): StatusReading {
+  const opened = openReply(reply);
+  if (opened.kind !== 'result' || reply.doubt !== undefined) return { state: 'inconclusive' };
+  const place = placeIn(opened, status.state);
+  if (!place.found || typeof place.value === 'object') return { state: 'inconclusive' };
+  const state = String(place.value);
+  if (status.failed.includes(state)) return { state: 'failed' };
+  if (!status.done.includes(state)) return { state: 'working' };
+  return { state: 'done', ...named(status.record && placeIn(opened, status.record), undefined) };
 }
 
 export interface ReadBackReading {

@@ -1,5 +1,6 @@
 // Templates of contracts: a value in which `{path}` stands for an argument of the call, `{$stamp}` for our own
-// reference, `{$record}` for the record id that the destination gave, and `{$record_number}` for the same as a number.
+// reference, `{$key}` for the value of the guard that we fill, `{$record}` for the record id that the destination gave,
+// and `{$record_number}` for the same as a number.
 
 import type { JsonObject, JsonValue } from './canonical.ts';
 
@@ -9,6 +10,8 @@ export interface TemplateValues {
   readonly stamp?: string | undefined;
   /** The id that the destination gave in an earlier reply. */
   readonly record?: string | undefined;
+  /** What the destination knows this write by, under its guard. */
+  readonly key?: string | undefined;
 }
 
 export type Filled =
@@ -80,6 +83,7 @@ function fillText(template: string, values: TemplateValues): Filled {
 
 function lookUpName(name: string, values: TemplateValues): JsonValue | undefined {
   if (name === '$stamp') return values.stamp;
+  if (name === '$key') return values.key;
   if (name === '$record') return values.record;
   if (name === '$record_number') return asNumber(values.record);
   if (name.startsWith('$')) return undefined;

@@ -4,6 +4,8 @@
 // them by the contract (D8). `left: 'no'` is a proof, given only where no byte of this request can have
 // reached the destination; everything else is `left: 'maybe'`.
 
+import type { ReplyDoubt } from '../core/reply-places.ts';
+
 /** What is handed over: the exact bytes that were frozen, and how long to wait for the answer. */
 export interface SendRequest {
   readonly operation: string;
@@ -41,6 +43,10 @@ export interface Reply {
   readonly body: string;
   /** HTTP status or JSON-RPC code, where there is one. */
   readonly code?: number;
+  /** Of an HTTP reply: the headers that are kept, names in small letters. Never those that carry a credential. */
+  readonly headers?: { readonly [name: string]: string };
+  /** Why it need not be the destination's own answer to this request; the wire alone cannot say that it is not. */
+  readonly doubt?: ReplyDoubt;
   /** True when the body was cut at the reply cap; it is recorded, never replayed. */
   readonly truncated?: boolean;
 }
@@ -77,6 +83,32 @@ export type AskReport =
   | { readonly answered: true; readonly reply: Reply }
   | { readonly answered: false; readonly detail: string };
 
+/** A callback as it came: the exact bytes of its body, and its headers, names in small letters. */
+export interface GivenNotice {
+  readonly headers: { readonly [name: string]: string | undefined };
+  readonly body: Uint8Array;
+  /** ms since the epoch. */
+  readonly at: number;
+}
+
+/** What a callback calls the operation that it is about. */
+export interface NoticeName {
+  readonly by: 'stamp' | 'request_key' | 'record';
+  readonly value: string;
+}
+
+export type NoticeReport =
+  /** `id`: equal for each delivery of one notice. `body`: JSON text. */
+  | {
+      readonly genuine: true;
+      readonly id: string;
+      readonly sentAt: number;
+      readonly body: string;
+      readonly names: readonly NoticeName[];
+    }
+  /** A sentence's second half. */
+  | { readonly genuine: false; readonly why: string };
+
 export type ConnectReport =
   | { readonly connected: true }
   | { readonly connected: false; readonly detail: string };
@@ -89,6 +121,8 @@ export interface Destination {
   connect(): Promise<ConnectReport>;
   send(request: SendRequest): Promise<SendReport>;
   ask(request: AskRequest): Promise<AskReport>;
+  /** Whether a callback is the destination's own; only of one that sends such. */
+  readNotice?(notice: GivenNotice): NoticeReport;
   /** At most one listener; set by the engine before the first send. */
   onLateReply?: (late: LateReply) => void;
   close(): Promise<void>;

@@ -49,6 +49,8 @@ export function encodeReply(reply: Reply): Uint8Array {
     kind: reply.kind,
     ...(reply.code === undefined ? {} : { code: reply.code }),
     ...(reply.truncated === undefined ? {} : { truncated: reply.truncated }),
+    ...(reply.headers === undefined ? {} : { headers: reply.headers }),
+    ...(reply.doubt === undefined ? {} : { doubt: reply.doubt }),
   });
   return Buffer.from(`${head}\n${reply.body}`, 'utf8');
 }

@@ -1,8 +1,10 @@
 // Asking the destination what became of a write: look-ups and read-backs, by tools that only read.
 
+import { askableNow } from '../core/askable.ts';
 import { canonicalJson, type JsonObject } from '../core/canonical.ts';
 import type { Lookup, ToolFacts } from '../core/contract.ts';
 import type { Finding } from '../core/evidence.ts';
+import { keyOf, presentMembers } from '../core/http-request.ts';
 import type { Operation } from '../core/operation.ts';
 import { isAbsenceProof, usableLookups } from '../core/repeatability.ts';
 import { readLookup, readReadBack } from '../core/reply-reading.ts';
@@ -13,7 +15,7 @@ import type { EngineContext } from './context.ts';
 import { readPayload } from './payload.ts';
 import type { Recorder } from './recorder.ts';
 import type { OperationRecord } from './records.ts';
-import { factsUnknown, recordOf } from './reports.ts';
+import { factsUnknown, type ReportReading, readWork, recordOf } from './reports.ts';
 import { takeStep } from './steps.ts';
 
 /** What was asked, and when: an answer tells of the moment at which the question left, or of a later one. */
@@ -51,6 +53,7 @@ export class Checks {
     if (operation.why?.code === 'reading_back') {
       if (facts.operation?.readback !== undefined) return this.#readBack(record, destination, facts, args);
     } else {
+      facts = askableNow(facts, operation);
       const [lookup] = usableLookups(facts.operation);
       if (lookup !== undefined) return this.#lookUp(record, destination, facts, lookup, args);
     }
@@ -78,26 +81,41 @@ export class Checks {
     const context = this.#context;
     const { operation } = record;
     context.reached('before_lookup');
-    const asked = await this.#askLookup(operation, destination, lookup, args);
+    const asked = await this.#askLookup(operation, destination, lookup, args, facts);
     context.reached('lookup_answered');
     const attempt = operation.attempts.at(-1)?.id;
     if (!asked.answered) {
       return this.#recorder.record(record, { kind: 'lookup', found: 'inconclusive' }, facts, { attempt });
     }
-    const read = readLookup(asked.reply, lookup, templateValues(operation, args));
-    // Counted from when it was asked: what lands while the answer is on its way is not in it.
-    const isProof = isAbsenceProof(operation, lookup, facts, asked.askedAt);
-    const finding: Finding = {
-      kind: 'lookup',
-      found: read.found === 'absent' && !isProof ? 'not_found' : read.found,
-      count: read.count,
-    };
+    const { finding, found } = this.#reading(asked, record.operation, lookup, facts, args);
     return this.#recorder.record(record, finding, facts, {
       attempt,
       observedAt: asked.askedAt,
       documents: [this.#recorder.document('evidence', operation.id, encodeReply(asked.reply))],
-      found: recordOf(read),
+      found,
     });
+  }
+
+  /** What the answer to a look-up says, as evidence. */
+  #reading(
+    asked: Asked & { readonly answered: true },
+    operation: Operation,
+    lookup: Lookup,
+    facts: ToolFacts,
+    args: JsonObject,
+  ): ReportReading {
+    if (lookup.status !== undefined) return readWork(asked.reply, lookup.status);
+    const read = readLookup(asked.reply, lookup, templateValues(operation, args, facts));
+    // Counted from when it was asked: what lands while the answer is on its way is not in it.
+    const isProof = isAbsenceProof(operation, lookup, facts, asked.askedAt);
+    return {
+      finding: {
+        kind: 'lookup',
+        found: read.found === 'absent' && !isProof ? 'not_found' : read.found,
+        count: read.count,
+      },
+      found: recordOf(read),
+    };
   }
 
   async #readBack(
@@ -111,7 +129,7 @@ export class Checks {
     const readback = facts.operation?.readback;
     if (readback === undefined) throw new Error(`Assertion: ${operation.id} has no read-back to make.`);
     context.reached('before_readback');
-    const values = templateValues(operation, args);
+    const values = templateValues(operation, args, facts);
     const asked = await this.#ask(destination, readback.tool, values, context.settings.readBackTimeoutMs);
     context.reached('readback_answered');
     const attempt = operation.attempts.at(-1)?.id;
@@ -140,7 +158,7 @@ export class Checks {
     const destination = this.#context.destinations.get(operation.destination);
     const readback = facts.operation?.readback;
     if (destination === undefined || readback === undefined) return undefined;
-    const values = templateValues(operation, args);
+    const values = templateValues(operation, args, facts);
     const asked = await this.#ask(
       destination,
       readback.tool,
@@ -157,11 +175,11 @@ export class Checks {
   /** `unique` writes after an error: whether a look-up, made now, proves that the earlier one did not happen. */
   async isProvenAbsent(operation: Operation, facts: ToolFacts, args: JsonObject): Promise<boolean> {
     const destination = this.#context.destinations.get(operation.destination);
-    const [lookup] = usableLookups(facts.operation);
-    if (destination === undefined || lookup === undefined) return false;
-    const asked = await this.#askLookup(operation, destination, lookup, args);
+    const [lookup] = usableLookups(askableNow(facts, operation).operation);
+    if (destination === undefined || lookup === undefined || lookup.status !== undefined) return false;
+    const asked = await this.#askLookup(operation, destination, lookup, args, facts);
     if (!asked.answered) return false;
-    const { found } = readLookup(asked.reply, lookup, templateValues(operation, args));
+    const { found } = readLookup(asked.reply, lookup, templateValues(operation, args, facts));
     return found === 'absent' && isAbsenceProof(operation, lookup, facts, asked.askedAt);
   }
 
@@ -170,9 +188,10 @@ export class Checks {
     destination: Destination,
     lookup: Lookup,
     args: JsonObject,
+    facts: ToolFacts,
   ): Promise<Asked> {
     if (lookup.tool === undefined) throw new Error(`Assertion: ${operation.id} has no look-up to make.`);
-    const values = templateValues(operation, args);
+    const values = templateValues(operation, args, facts);
     return this.#ask(destination, lookup.tool, values, this.#context.settings.lookUpTimeoutMs);
   }
 
@@ -182,7 +201,7 @@ export class Checks {
     values: TemplateValues,
     timeoutMs: number,
   ): Promise<Asked> {
-    const filled = fillTemplate(question.arguments, values);
+    const filled = fillTemplate(presentMembers(question.arguments as JsonObject, values.arguments), values);
     if (!filled.ok) return { answered: false };
     if (!destination.isConnected() && !(await destination.connect()).connected) return { answered: false };
     const askedAt = this.#context.environment.now();
@@ -195,9 +214,11 @@ export class Checks {
   }
 }
 
-function templateValues(operation: Operation, args: JsonObject): TemplateValues {
+function templateValues(operation: Operation, args: JsonObject, facts: ToolFacts): TemplateValues {
+  const key = keyOf(facts.operation, operation.id);
   return {
     arguments: args,
+    ...(key === undefined ? {} : { key }),
     ...(operation.stamp === undefined ? {} : { stamp: operation.stamp }),
     ...(operation.record?.id === undefined ? {} : { record: operation.record.id }),
   };

@@ -1,8 +1,9 @@
 // One call, frozen and understood before anything is decided about it: its payload, its intent, its target.
 
 import { canonicalJson, type JsonObject, type JsonValue } from '../core/canonical.ts';
-import type { ToolFacts } from '../core/contract.ts';
+import type { ContractOperation, ToolFacts } from '../core/contract.ts';
 import { sha256Hex } from '../core/digest.ts';
+import { type FrozenWrite, writeRequest } from '../core/http-request.ts';
 import { crossRunHash, intentKey, lockName } from '../core/intent.ts';
 import { fillTemplate } from '../core/template.ts';
 import type { EngineContext } from './context.ts';
@@ -54,6 +55,8 @@ export interface Draft {
   readonly crossRunHash: string;
   readonly target: TargetDocument | undefined;
   readonly locks: readonly string[];
+  /** Why no request can be made of the arguments, in words; absent where one can. */
+  readonly problem: string | undefined;
 }
 
 /** Everything about a call that does not depend on time, store or run. */
@@ -73,6 +76,7 @@ export function draftCall(context: EngineContext, call: WriteCall, facts: ToolFa
     businessText,
     crossRunHash: crossRunHash(secret, { tenant, tool, destination, businessText }),
     target,
+    problem: requestProblem(facts, args),
     locks: (target?.ids ?? []).map((id) => lockName(secret, tenant, destination, target?.type ?? '', id)),
   };
 }
@@ -84,11 +88,33 @@ function withoutStamp(args: JsonObject, facts: ToolFacts): JsonObject {
   return Object.fromEntries(Object.entries(args).filter(([argument]) => argument !== name));
 }
 
-/** The canonical payload of an operation, with our reference in its place. */
-export function payloadText(draft: Draft, stamp: string | undefined): string {
-  const name = draft.facts.stamp?.argument;
-  if (name === undefined || stamp === undefined) return draft.argumentsText;
-  return canonicalJson({ ...draft.call.arguments, [name]: stamp });
+/** The canonical payload of an operation: its arguments with our reference in its place, or the request over HTTP. */
+export function payloadText({ argumentsText, call, facts }: Draft, id: string): string {
+  const args = stamped(call.arguments, facts, id);
+  if (facts.operation?.http !== undefined) return frozenWrite(facts.operation, args, id);
+  return args === call.arguments ? argumentsText : canonicalJson(args);
+}
+
+function stamped(args: JsonObject, facts: ToolFacts, id: string): JsonObject {
+  const name = facts.stamp?.argument;
+  return name === undefined ? args : { ...args, [name]: id };
+}
+
+function frozenWrite(operation: ContractOperation, args: JsonObject, id: string): string {
+  const made = writeRequest(operation, args, id);
+  // Of arguments of which none can be made an operation is recorded that is never sent.
+  if (!made.ok) return canonicalJson({ arguments: args });
+  const frozen: FrozenWrite = { arguments: args, request: made.request };
+  return canonicalJson(frozen as unknown as JsonObject);
+}
+
+/** As long as every id of ours is, so that a key of it fits where every other does. */
+const SOME_ID = `op_${'0'.repeat(26)}`;
+
+function requestProblem(facts: ToolFacts, args: JsonObject): string | undefined {
+  if (facts.operation?.http === undefined) return undefined;
+  const made = writeRequest(facts.operation, stamped(args, facts, SOME_ID), SOME_ID);
+  return made.ok ? undefined : made.problem;
 }
 
 function picked(args: JsonObject, identity: readonly string[]): JsonValue {

@@ -14,6 +14,7 @@ import { type Draft, draftCall, notApplied, type WriteCall } from './draft.ts';
 import { Gaps } from './gaps.ts';
 import { Holders } from './holders.ts';
 import { FateUnknown } from './new-operations.ts';
+import { type Notice, type NoticeResult, Notices } from './notices.ts';
 import { Owner } from './owner.ts';
 import { readPayload } from './payload.ts';
 import { Policies } from './policies.ts';
@@ -87,6 +88,7 @@ export class Ledger {
   readonly #context: EngineContext;
   readonly #sender: Sender;
   readonly #worker: Worker;
+  readonly #notices: Notices;
   readonly #presence: Presence;
   readonly #holders: Holders;
   readonly #proposals: Proposals;
@@ -109,6 +111,7 @@ export class Ledger {
     this.repeats = new Repeats(context);
     this.tokens = new Tokens(context);
     this.readings = new Readings(context, this.#holders);
+    this.#notices = new Notices(context, this.readings, this.#sender.recorder);
     this.#proposals = new Proposals(context, new Runs(context.store, context.tenant), this.#sender);
   }
 
@@ -156,8 +159,9 @@ export class Ledger {
       const opening = context.whenReady();
       if (opening !== undefined) await opening;
       const draft = draftCall(context, call, facts);
-      if (call.schemaProblem !== undefined && !facts.checksArguments) {
-        const record = await this.#proposals.refuseArguments(draft, call.schemaProblem);
+      const problem = facts.checksArguments ? draft.problem : (call.schemaProblem ?? draft.problem);
+      if (problem !== undefined) {
+        const record = await this.#proposals.refuseArguments(draft, problem);
         return await this.#stateAnswer(record.operation, draft, undefined);
       }
       const proposed = await this.#proposals.propose(draft);
@@ -418,6 +422,21 @@ export class Ledger {
       ...(operation.toolDigest === undefined ? {} : { toolDigest: operation.toolDigest }),
     };
     return this.#proposals.again(operation, draftCall(context, call, facts), ask.reason);
+  }
+
+  // ── What a destination tells by itself ───────────────────────────────────────────────────────────────────
+
+  /**
+   * A callback (webhook) of a destination: its signature is checked, and what it says is recorded as evidence about the
+   * operation that it names, however late it comes. A repeated delivery is recorded once.
+   * @throws {StoreFault} when nothing can be recorded now; the destination should deliver it again
+   */
+  async notice(notice: Notice): Promise<NoticeResult> {
+    const opening = this.#context.whenReady();
+    if (opening !== undefined) await opening;
+    const { record, result } = await this.#notices.receive(notice);
+    if (record !== undefined) this.#background(this.#sender.carryOn(record));
+    return result;
   }
 
   // ── Deciding ─────────────────────────────────────────────────────────────────────────────────────────────

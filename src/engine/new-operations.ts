@@ -177,7 +177,7 @@ export class NewOperations {
     const { call, facts } = draft;
     const id = newId(context, 'op');
     const stamp = facts.stamp === undefined ? undefined : id;
-    const payload = payloadText(draft, stamp);
+    const payload = payloadText(draft, id);
     const payloadSha256 = payload === draft.argumentsText ? draft.argumentsDigest : sha256Hex(payload);
     const bytes = Buffer.from(payload, 'utf8');
     const salt = (): Uint8Array => context.environment.random(SALT_BYTES);
@@ -212,7 +212,12 @@ export class NewOperations {
       crossRunHash: draft.crossRunHash,
       sequence: extras.sequence,
       argumentsDigest: draft.argumentsDigest,
-      payload: { document: payloadDocument.digest, sha256: payloadSha256, bytes: bytes.length },
+      payload: {
+        document: payloadDocument.digest,
+        sha256: payloadSha256,
+        bytes: bytes.length,
+        ...(facts.operation?.http === undefined ? {} : { holds: 'http_request' as const }),
+      },
       digest: digestOf({
         tenant: context.tenant,
         destination: call.destination,

@@ -2,6 +2,7 @@
 
 import type { JsonObject, JsonValue } from '../core/canonical.ts';
 import { sha256Hex } from '../core/digest.ts';
+import type { FrozenWrite } from '../core/http-request.ts';
 import { operationDigest } from '../core/intent.ts';
 import type { Operation } from '../core/operation.ts';
 import type { EngineContext } from './context.ts';
@@ -34,7 +35,7 @@ export async function readPayload(context: EngineContext, operation: Operation):
       : (JSON.parse(Buffer.from(target.bytes).toString('utf8')) as TargetDocument);
   return {
     text,
-    arguments: parsedArguments(text),
+    arguments: parsedArguments(text, operation.payload.holds === 'http_request'),
     digest: digestOf({
       tenant: operation.tenant,
       destination: operation.destination,
@@ -47,9 +48,10 @@ export async function readPayload(context: EngineContext, operation: Operation):
   };
 }
 
-function parsedArguments(text: string): JsonObject {
+function parsedArguments(text: string, isFrozenRequest: boolean): JsonObject {
   try {
-    return JSON.parse(text) as JsonObject;
+    const payload = JSON.parse(text) as JsonObject;
+    return isFrozenRequest ? (payload as unknown as FrozenWrite).arguments : payload;
   } catch {
     // Altered behind our back: the digest says so, and nothing is sent.
     return {};

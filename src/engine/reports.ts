@@ -1,9 +1,9 @@
 // What an adapter's report says, in the contract's words.
 
-import type { ToolFacts } from '../core/contract.ts';
+import type { ToolFacts, WorkStatus } from '../core/contract.ts';
 import type { Finding } from '../core/evidence.ts';
 import type { Operation } from '../core/operation.ts';
-import { classifyReply } from '../core/reply-reading.ts';
+import { classifyReply, readStatus } from '../core/reply-reading.ts';
 import type { Reply, SendReport } from '../destination/port.ts';
 
 export interface ReportReading {
@@ -35,9 +35,35 @@ function readReply(reply: Reply, facts: ToolFacts): ReportReading {
     case 'error':
       return { finding: { kind: 'acknowledgement', means: 'error' } };
     case 'unknown':
-      return { finding: { kind: 'transport', left: 'maybe', what: 'reply_without_outcome' } };
+      return { finding: { kind: 'transport', left: 'maybe', what: DOUBTS[reply.doubt ?? 'none'] } };
   }
 }
+
+/** What a resource says of work that was taken: its end is the destination's own word about it. */
+export function readWork(reply: Reply, status: WorkStatus): ReportReading {
+  const read = readStatus(reply, status);
+  switch (read.state) {
+    case 'done':
+      return { finding: { kind: 'lookup', found: 'present', count: 1 }, found: recordOf(read) };
+    case 'failed': {
+      const means = status.failedMeansNotApplied === true ? 'rejected' : 'error';
+      return { finding: { kind: 'acknowledgement', means } };
+    }
+    case 'working':
+    case 'inconclusive':
+      return { finding: { kind: 'lookup', found: 'inconclusive' } };
+  }
+}
+
+/** What came in the place of an answer, as evidence names it. */
+const DOUBTS: { readonly [doubt in NonNullable<Reply['doubt']> | 'none']: string } = {
+  none: 'reply_without_outcome',
+  redirect: 'reply_points_elsewhere',
+  gateway: 'reply_of_a_gateway',
+  page: 'reply_is_a_page',
+  empty: 'reply_is_empty',
+  other: 'reply_to_another_request',
+};
 
 /** The destination's id and version of the record, where a reply told them. */
 export function recordOf(read: { readonly record?: string; readonly version?: string }): {

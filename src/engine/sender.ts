@@ -72,6 +72,10 @@ export class Sender {
     this.#recorder.onFreed = listener;
   }
 
+  get recorder(): Recorder {
+    return this.#recorder;
+  }
+
   get carried(): ReadonlySet<string> {
     return this.#carried;
   }

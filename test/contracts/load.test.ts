@@ -253,7 +253,7 @@ describe('loadContract', () => {
       from: "tool: {name: find_tasks, arguments: {reference: '{$stamp}'}}\n        ",
       to: '',
       at: 'by: client_reference',
-      says: 'operations[0].lookups[0] has the wrong members; allowed is a look-up with either tool (asked through the same server) or request (in the words of its protocol).',
+      says: 'operations[0].lookups[0] has the wrong members; allowed is a look-up with one of tool (asked through the same server), http (asked over HTTP) and request (in the words of its protocol, for people).',
     },
     {
       from: "when: {kind: [tool_error], text_starts: ['Quota: ']}",
@@ -360,7 +360,7 @@ describe('loadContract', () => {
       from: "reference: '{$stamp}'",
       to: "id: '{$key}'",
       at: 'by: client_reference',
-      says: 'A look-up of task.create uses {$key}; allowed are arguments of the call, {$stamp}, {$record} and {$record_number}.',
+      says: 'A look-up of task.create uses {$key}, and no guard of it is a request_key or a client_identity.',
     },
     {
       from: ", content: [{path: /title, equals: '{title}'}]",

@@ -4,7 +4,7 @@ import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 
-describe.each(['contract', 'binding', 'gateway-config', 'serve-config'])(
+describe.each(['contract', 'binding', 'gateway-config', 'http-destination', 'serve-config'])(
   'the published %s schema',
   (name) => {
     const file = new URL(`../../src/contracts/schema/${name}.schema.yaml`, import.meta.url);

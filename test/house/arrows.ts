@@ -135,6 +135,14 @@ export const FILES: {
     packages: ['@photostructure/sqlite'],
     because: 'the engine where Node carries none that is recent enough',
   },
+  'destination/http/secrets.ts': {
+    node: ['fs'],
+    because: 'a secret by reference may lie in a file; it is read when it is needed, and kept nowhere',
+  },
+  'destination/http/reply.ts': {
+    node: ['util', 'zlib'],
+    because: 'what is packed is unpacked within a cap, whatever was asked for',
+  },
   'cli/wire-client.ts': {
     node: ['child_process'],
     because: 'the stories of try and demo are told with processes that they start themselves',

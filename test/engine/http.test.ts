@@ -1,0 +1,264 @@
+import { createHmac } from 'node:crypto';
+import { afterEach, describe, expect, test } from 'vitest';
+import { deadUrl } from '../destination/http-fixture.ts';
+import { type HttpWorld, httpWorld, TICKET } from './http-world.ts';
+
+const worlds: HttpWorld[] = [];
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world.close();
+});
+
+async function setup(...options: Parameters<typeof httpWorld>): Promise<HttpWorld> {
+  const world = await httpWorld(...options);
+  worlds.push(world);
+  return world;
+}
+
+const SHORT = { replyTimeoutMs: 300 };
+
+test('a write is one request, and its answer is the acknowledgement', async () => {
+  const world = await setup();
+  const operation = await world.write({ title: 'Move the database' });
+  expect(operation).toMatchObject({ stage: 'closed', effect: 'accepted', record: { id: 'T-1' } });
+  expect([world.writes(), world.records()]).toEqual([1, 1]);
+});
+
+test('what is reviewed and stored is the request itself, with our reference in it', async () => {
+  const world = await setup({ configuration: { tools: { 'ticket.create': { class: 'irreversible' } } } });
+  const call = { destination: 'tickets', tool: 'ticket.create', requester: 'agent', waitMs: 0 };
+  await world.ledger.write({ ...call, arguments: { title: 'a' } });
+  const [operation] = await world.ledger.readings.recent(1);
+  const reading = await world.ledger.readings.operation(operation?.id ?? '');
+  expect(operation?.stage).toBe('awaiting_approval');
+  expect(JSON.parse(reading?.payload.text ?? '')).toEqual({
+    arguments: { title: 'a', reference: operation?.id },
+    request: {
+      method: 'POST',
+      target: '/tickets',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ reference: operation?.id, title: 'a' }),
+    },
+  });
+  expect(reading?.payload.arguments).toEqual({ title: 'a', reference: operation?.id });
+  expect(world.writes()).toBe(0);
+});
+
+test('a connection that is refused is proof: it waits for the destination, and nothing is unknown', async () => {
+  const world = await setup({ url: await deadUrl() });
+  const operation = await world.write({ title: 'a' });
+  expect(operation).toMatchObject({
+    stage: 'ready',
+    effect: 'not_sent',
+    why: { code: 'waits_for_destination' },
+    attempts: [],
+  });
+});
+
+test('a reply that is cut is unknown, and the record is found by its look-up', async () => {
+  const world = await setup({ fault: 'rst_after' });
+  const operation = await world.write({ title: 'a' });
+  expect(operation).toMatchObject({ stage: 'closed', effect: 'accepted', record: { id: 'T-1' } });
+  expect(operation.evidence).toMatchObject([
+    { kind: 'transport', left: 'maybe', what: 'cut' },
+    { kind: 'lookup', found: 'present' },
+  ]);
+  expect([world.writes(), world.records()]).toEqual([1, 1]);
+});
+
+test('a template that names what a call does not give is refused in a sentence, and nothing is sent', async () => {
+  const world = await setup();
+  const operation = await world.write({ text: 'a' });
+  const reading = await world.ledger.readings.operation(operation.id);
+  expect(operation).toMatchObject({ stage: 'closed', effect: 'not_sent', why: { code: 'arguments' } });
+  expect(reading?.quote).toBe('the request cannot be made: {title} has no value here');
+  expect(world.writes()).toBe(0);
+});
+
+test('a secret that is not there keeps a write waiting, and says which', async () => {
+  const world = await setup({
+    configuration: {
+      headers: { Authorization: 'Bearer {token}' },
+      secrets: { token: { env: 'TOKEN_THAT_IS_NOT_SET' } },
+    },
+  });
+  const operation = await world.write({ title: 'a' });
+  expect(operation.why).toEqual({
+    code: 'waits_for_destination',
+    detail: 'the secret token is not there: the variable TOKEN_THAT_IS_NOT_SET is not set',
+  });
+  expect(world.writes()).toBe(0);
+});
+
+test('no secret is in the ledger: not in the payload, not in the answer, not in the history', async () => {
+  const canary = 'canary-8255-canary';
+  const world = await setup({
+    configuration: { headers: { Authorization: 'Bearer {token}' }, secrets: { token: { env: 'TOKEN' } } },
+    environment: { TOKEN: canary },
+  });
+  const { id } = await world.write({ title: `mine is ${canary}` });
+  const reading = await world.ledger.readings.operation(id);
+  const history = await world.ledger.readings.history(id);
+  expect(world.records()).toBe(1);
+  expect(JSON.stringify([reading?.reply, history, reading?.operation])).not.toContain(canary);
+  expect(reading?.reply?.body).toContain('[the secret token]');
+});
+
+test('a conditional write changes what it was meant for, and nothing that has changed since', async () => {
+  const evidence = { grade: 'documented' };
+  const world = await setup({
+    operation: {
+      ...TICKET,
+      effect: 'update',
+      identity: ['title', 'version'],
+      http: {
+        method: 'PUT',
+        path: '/items/{title}',
+        headers: { 'If-Match': '{version}' },
+        body: { state: 'closed', reference: '{$stamp}' },
+      },
+      acknowledgement: { version: { from: 'headers', path: '/etag' } },
+      guards: [
+        {
+          kind: 'precondition',
+          carrier: { in: 'header', name: 'If-Match', encoding: 'etag' },
+          scope: ['resource'],
+          window: { kind: 'resource_lifetime' },
+          same: { result: 'conflict' },
+          different: { result: 'conflict' },
+          in_flight: { result: 'serialised' },
+          evidence,
+        },
+      ],
+      outcomes: [{ when: { status: [412] }, means: 'not_applied', evidence }],
+    },
+  });
+  const first = await world.write({ title: 'a', version: '0' });
+  expect(first).toMatchObject({ stage: 'closed', effect: 'accepted', record: { version: '"1"' } });
+  const stale = await world.write({ title: 'a', version: '0' });
+  expect(stale).toMatchObject({ stage: 'closed', effect: 'rejected' });
+  const next = await world.write({ title: 'a', version: '"1"' });
+  expect(next).toMatchObject({ effect: 'accepted', record: { version: '"2"' } });
+  expect([world.writes(), world.records()]).toEqual([3, 2]);
+});
+
+describe('work that goes on after 202', () => {
+  const operation = {
+    ...TICKET,
+    completion: {
+      kind: 'accepted_then_poll',
+      handle: { in: 'body', name: '/job/id' },
+      done: ['done'],
+      failed: ['failed'],
+      http: {
+        path: '/jobs/{$record}',
+        state: '/state',
+        record: '/ticket/id',
+        failed_means: 'not_applied',
+        evidence: { grade: 'drilled' },
+      },
+    },
+  };
+
+  test.each([
+    ['accepted_done', { stage: 'closed', effect: 'accepted', record: { id: 'T-1' } }, 1],
+    ['accepted_failed', { stage: 'closed', effect: 'rejected' }, 0],
+  ])('%s: it is asked by its handle until it has ended', async (fault, end, records) => {
+    const world = await setup({ fault, operation });
+    expect(await world.write({ title: 'a' })).toMatchObject(end);
+    expect([world.writes(), world.records()]).toEqual([1, records]);
+  });
+
+  test('a lost answer leaves no handle: the look-up by our reference is asked', async () => {
+    const world = await setup({ fault: 'rst_after', operation });
+    const found = await world.write({ title: 'a' });
+    expect(found).toMatchObject({ stage: 'closed', effect: 'accepted', record: { id: 'T-1' } });
+  });
+
+  test('a lost answer where only the handle could be asked by goes to a person at once', async () => {
+    const world = await setup({ fault: 'rst_after', operation: { ...operation, lookups: [] } });
+    const parked = await world.write({ title: 'a' });
+    expect(parked).toMatchObject({ stage: 'parked', effect: 'unknown', why: { code: 'no_lookup' } });
+  });
+});
+
+describe('notices', () => {
+  const SECRET = `whsec_${Buffer.from('a secret of the tests').toString('base64')}`;
+  const operation = {
+    ...TICKET,
+    lookups: [],
+    notices: [
+      {
+        names: { by: 'stamp', path: '/data/reference' },
+        when: [{ path: '/type', equals: 'ticket.created' }],
+        means: 'applied',
+        evidence: { grade: 'documented' },
+      },
+      {
+        names: { by: 'stamp', path: '/data/reference' },
+        when: [{ path: '/type', equals: 'ticket.refused' }],
+        means: 'not_applied',
+        evidence: { grade: 'documented' },
+      },
+    ],
+  };
+  const configuration = { notices: { secret: 'signing' }, secrets: { signing: { env: 'SIGNING' } } };
+  const told = (body: object, { id = 'msg_1', secret = SECRET } = {}) => {
+    const text = Buffer.from(JSON.stringify(body));
+    const timestamp = String(Math.floor(Date.now() / 1000));
+    const key = Buffer.from(secret.slice(6), 'base64');
+    const signature = createHmac('sha256', key)
+      .update(`${id}.${timestamp}.${text.toString()}`)
+      .digest('base64');
+    return {
+      destination: 'tickets',
+      headers: { 'Webhook-Id': id, 'Webhook-Timestamp': timestamp, 'Webhook-Signature': `v1,${signature}` },
+      body: text,
+    };
+  };
+  const lost = () =>
+    setup({
+      fault: 'drop_reply',
+      operation,
+      configuration,
+      environment: { SIGNING: SECRET },
+      settings: SHORT,
+    });
+
+  test('one that comes late settles what a person was asked about, and is recorded once', async () => {
+    const world = await lost();
+    const parked = await world.write({ title: 'a' });
+    expect(parked).toMatchObject({ stage: 'parked', effect: 'unknown' });
+    const notice = told({ type: 'ticket.created', data: { reference: parked.id } });
+    expect(await world.ledger.notice(notice)).toEqual({ recorded: true, operation: parked.id, again: false });
+    expect(await world.ledger.notice(notice)).toEqual({ recorded: true, operation: parked.id, again: true });
+    const record = await world.ledger.readings.record(parked.id);
+    expect(record?.operation).toMatchObject({ stage: 'closed', effect: 'accepted' });
+    const notices = record?.operation.evidence.filter(({ kind }) => kind === 'notice');
+    expect(notices).toMatchObject([{ means: 'accepted', id: 'msg_1' }]);
+  });
+
+  test('one that says that nothing was done makes it rejected', async () => {
+    const world = await lost();
+    const { id } = await world.write({ title: 'a' });
+    await world.ledger.notice(told({ type: 'ticket.refused', data: { reference: id } }));
+    const record = await world.ledger.readings.record(id);
+    expect(record?.operation).toMatchObject({ stage: 'closed', effect: 'rejected' });
+  });
+
+  test('what is not the destination’s own, names nothing or says nothing is not recorded', async () => {
+    const world = await lost();
+    const { id } = await world.write({ title: 'a' });
+    const body = { type: 'ticket.created', data: { reference: id } };
+    const forged = told(body, { secret: `whsec_${Buffer.from('another').toString('base64')}` });
+    expect(await world.ledger.notice(forged)).toMatchObject({ recorded: false, because: 'refused' });
+    expect(await world.ledger.notice({ ...told(body), destination: 'nobody' })).toMatchObject({
+      because: 'refused',
+    });
+    const other = told({ ...body, data: { reference: 'op_01JC3V9R7T5N2QX8W4M6K0ZABC' } });
+    expect(await world.ledger.notice(other)).toMatchObject({ because: 'names_nothing' });
+    const odd = told({ ...body, type: 'ticket.seen' });
+    expect(await world.ledger.notice(odd)).toMatchObject({ because: 'says_nothing' });
+    const record = await world.ledger.readings.record(id);
+    expect(record?.operation).toMatchObject({ stage: 'parked', effect: 'unknown' });
+  });
+});
