@@ -171,6 +171,8 @@ function printReports(
   );
 }
 
+const THEN = { by_itself: 'by itself', settled: 'settled', person: 'a person' } as const;
+
 function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
@@ -185,9 +187,7 @@ function printOperation({
   print(`  ${id} (${match.map(printable).join('; ')})`);
   for (const guard of guards) print(`    guard      ${printable(guard)}`);
   if (guards.length === 0) print('    guard      none: nothing makes a second sending safe');
-  for (const { automatic, sentence } of explained) {
-    print(`    ${automatic ? 'by itself ' : 'not by us '} ${printable(sentence)}`);
-  }
+  for (const { sentence, then } of explained) print(`    ${THEN[then].padEnd(10)} ${printable(sentence)}`);
   for (const question of openQuestions) print(`    open       ${printable(question)}`);
 }
 
