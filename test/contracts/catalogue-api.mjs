@@ -107,7 +107,7 @@ function write(make, status = 200) {
   return { make, status };
 }
 
-const server = createServer(async (request, response) => {
+async function answered(request, response) {
   const { pathname, searchParams } = new URL(request.url, 'http://localhost');
   const [, name, fault] = pathname.split('/');
   const path = decodeURIComponent(pathname.slice(name.length + fault.length + 2));
@@ -139,6 +139,7 @@ const server = createServer(async (request, response) => {
   log({ event: 'write', path, body });
   if (fault === 'lost' && world.writes === 1) return request.socket.destroy();
   return answer(does.status, made);
-});
+}
 
+const server = createServer((request, response) => void answered(request, response));
 server.listen(0, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`));
