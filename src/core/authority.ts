@@ -1,6 +1,7 @@
 // Who must allow a write, and whether what was allowed still stands at the moment of sending (D8, D9).
 
 import type { ToolClass, ToolFacts } from './contract.ts';
+import { isScopeKept, usableGuard } from './guarded-repeat.ts';
 import type { Operation, OperationId, Review, ReviewQuestion, Why } from './operation.ts';
 import { type Bounds, isBeyondBounds } from './repeatability.ts';
 
@@ -77,6 +78,10 @@ export interface SendingConditions {
   readonly lockedBy: OperationId | undefined;
   /** After many writes within an hour: the operation with which a person is asked whether to go on. */
   readonly goOn?: { readonly operation: OperationId; readonly standing: 'asked' | 'refused' } | undefined;
+  /** What the destination says of credential and place, as the ledger keeps it. */
+  readonly scope?: string | undefined;
+  /** Guards of this tool were passed over once, and nobody has said since that they count again. */
+  readonly isDistrusted?: boolean;
   /** The operation that this one supersedes, while that one is not settled. */
   readonly unsettledPredecessor: OperationId | undefined;
 }
@@ -92,6 +97,8 @@ export function judgeSending(operation: Operation, conditions: SendingConditions
   if (isBeyondBounds(operation, bounds, at)) {
     return refuse('park', { code: 'bounds_used_up', attempts: operation.attempts.length });
   }
+  const guardLost = lostGuard(operation, conditions);
+  if (guardLost !== undefined) return refuse('park', guardLost);
   const lost = lostAuthority(operation, facts, at);
   if (lost?.code === 'digest_mismatch') return refuse('park', lost);
   if (lost !== undefined) return refuse(operation.effect === 'unknown' ? 'park' : 'hold', lost);
@@ -111,6 +118,17 @@ export function judgeSending(operation: Operation, conditions: SendingConditions
     return refuse('wait', { code: 'waits_for_destination', detail: conditions.connectionDetail });
   }
   return { send: true };
+}
+
+/** A repeat that was planned under a guard needs it at the moment of sending; while nothing is known of the tool it waits. */
+function lostGuard(operation: Operation, conditions: SendingConditions): Why | undefined {
+  const { at, facts, isDistrusted = false, scope } = conditions;
+  if (operation.under === undefined || facts === undefined) return undefined;
+  if (isDistrusted) return { code: 'guard_lost', lost: 'distrusted' };
+  const isAbsent = operation.effect === 'absent';
+  const guard = usableGuard(operation, facts, { at, isAbsent, kind: operation.under });
+  if (guard === undefined) return { code: 'guard_lost', lost: 'window' };
+  return isScopeKept(guard, operation, scope) ? undefined : { code: 'guard_lost', lost: 'scope' };
 }
 
 function refuse(then: 'wait' | 'hold' | 'park', why: Why): SendingDecision {

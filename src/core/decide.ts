@@ -220,7 +220,13 @@ function startAttempt(
   const judged = judgeSending(operation, command.conditions);
   if (judged.send) {
     const number = operation.attempts.length + 1;
-    const attempt: Attempt = { number, epoch: operation.epoch + 1, open: true, ...command.attempt };
+    const attempt: Attempt = {
+      number,
+      epoch: operation.epoch + 1,
+      open: true,
+      ...(operation.under === undefined ? {} : { under: operation.under }),
+      ...command.attempt,
+    };
     return events({ type: 'attempt_started', at, attempt });
   }
   switch (judged.then) {
@@ -337,7 +343,12 @@ function stageOf(operation: Operation, facts: ToolFacts, bounds: Bounds, at: num
           ? { type: 'parked', at, why: { code: 'not_guarded' } }
           : { type: 'closed', at, why: { code: 'not_guarded' } };
       }
-      return { type: 'sending_again', at, why: { code: 'waits_until', until: step.at } };
+      return {
+        type: 'sending_again',
+        at,
+        why: { code: 'waits_until', until: step.at },
+        ...(step.under === undefined ? {} : { under: step.under }),
+      };
     case 'park':
       return { type: 'parked', at, why: step.why };
   }

@@ -34,7 +34,8 @@ const NOTHING_ON_ITS_WAY = ['not_sent', 'rejected', 'absent'] as const;
 
 /**
  * `always`: allowed without more. `bySomebody`: allowed only where a named person's act stands behind it: an
- * order to send again after "it did not happen", or the closing of what is not known.
+ * order to send again after "it did not happen", or the closing of what is not known; and where it is ready, a guard of
+ * the destination under which it is repeated (D7).
  */
 export const STAGE_EFFECTS: {
   readonly [stage in Stage]: { readonly always: readonly Effect[]; readonly bySomebody: readonly Effect[] };

@@ -90,6 +90,8 @@ export type Why =
   /** Many writes were made within an hour; whether to go on is asked with that operation. */
   | { readonly code: 'waits_for_go_on'; readonly operation: OperationId }
   | { readonly code: 'go_on_refused'; readonly operation: OperationId }
+  /** A repeat that was planned under a guard of the destination, which may be counted on no longer. */
+  | { readonly code: 'guard_lost'; readonly lost: 'window' | 'scope' | 'distrusted' }
   | { readonly code: 'digest_mismatch' }
   | { readonly code: 'contradiction' }
   | { readonly code: 'review_undecided' }
@@ -164,6 +166,8 @@ export interface Operation {
   readonly review?: Review;
   /** Set by a named person's order to send again (D4), until the attempt that it asked for. */
   readonly orderedBy?: string;
+  /** The guard under which the next attempt repeats what may have happened already. */
+  readonly under?: Attempt['under'];
   readonly attempts: readonly Attempt[];
   readonly evidence: readonly Evidence[];
   readonly lookUps: number;
@@ -241,6 +245,7 @@ export function movingPart(operation: Operation): {
     epoch: operation.epoch,
     review: operation.review,
     orderedBy: operation.orderedBy,
+    under: operation.under,
     attempts: operation.attempts,
     evidence: operation.evidence,
     lookUps: operation.lookUps,
@@ -278,7 +283,7 @@ export type OperationEvent = Timed &
         readonly record?: Operation['record'];
       }
     | { readonly type: 'checking'; readonly why: Why }
-    | { readonly type: 'sending_again'; readonly why: Why }
+    | { readonly type: 'sending_again'; readonly why: Why; readonly under?: Attempt['under'] }
     | { readonly type: 'parked'; readonly why: Why }
     | { readonly type: 'closed'; readonly why: Why }
     | { readonly type: 'reopened'; readonly by: 'caller' | string; readonly supersedes?: OperationId }
@@ -380,7 +385,7 @@ function asserted(operation: Draft): Draft {
   const bySomebody =
     operation.stage === 'closed'
       ? operation.why?.code === 'given_up' || isStatementCurrent(operation as Operation)
-      : operation.orderedBy !== undefined;
+      : operation.orderedBy !== undefined || operation.under !== undefined;
   if (!isAllowedPair(operation.stage, operation.effect, bySomebody)) {
     throw new Error(
       `Assertion: ${operation.id} would show ${operation.stage} with ${operation.effect}, which D4 does not allow.`,
@@ -404,16 +409,23 @@ function apply(draft: Draft, event: Exclude<OperationEvent, { type: 'proposed' }
       applyDecision(draft, event);
       return;
     case 'waiting':
+      draft.why = event.why;
+      return;
+    case 'sending_again':
+      draft.why = event.why;
+      draft.under = event.under;
+      return;
     case 'held':
     case 'checking':
-    case 'sending_again':
     case 'parked':
     case 'closed':
       draft.why = event.why;
+      draft.under = undefined;
       if (isLookingUp(event.why)) draft.lookUps += 1;
       return;
     case 'attempt_started':
       draft.orderedBy = undefined;
+      draft.under = undefined;
       draft.why = undefined;
       draft.attempts = [...draft.attempts, event.attempt];
       draft.epoch = event.attempt.epoch;
@@ -533,6 +545,7 @@ function beginRound(draft: Draft, at: number): void {
   draft.supersededBy = undefined;
   draft.deliveredAt = undefined;
   draft.orderedBy = undefined;
+  draft.under = undefined;
   draft.round += 1;
   draft.roundBeganAt = at;
   draft.attemptsBefore = draft.attempts.length;

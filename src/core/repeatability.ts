@@ -1,7 +1,6 @@
 // The one algorithm for what follows from what is known: close, read back, look up, send again, or park (D7).
 //
-// No destination is named here; everything comes from the tool's facts. Step 2, the repeat under a guard of
-// the destination, is not taken: a guard alone never leads to a second send here.
+// No destination is named here; everything comes from the tool's facts.
 
 import {
   type ContractOperation,
@@ -12,6 +11,7 @@ import {
   type ToolFacts,
 } from './contract.ts';
 import type { Evidence } from './evidence.ts';
+import { type GuardKind, usableGuard, usableUntil } from './guarded-repeat.ts';
 import { attemptsOfRound, type Operation, type Why } from './operation.ts';
 
 /** Bounds of ours (policy): what exceeds them is parked and visible (I14). Units in the names. */
@@ -49,7 +49,8 @@ export type NextStep =
   | { readonly step: 'read_back' }
   | { readonly step: 'look_up'; readonly at: number }
   | { readonly step: 'ask_again'; readonly at: number }
-  | { readonly step: 'send_again'; readonly at: number }
+  /** `under`: the guard that makes it harmless, should an earlier try have happened after all. */
+  | { readonly step: 'send_again'; readonly at: number; readonly under?: GuardKind }
   | { readonly step: 'park'; readonly why: Why };
 
 /** What to do with an operation of which no attempt is open, given everything that is known at `at`. */
@@ -60,8 +61,11 @@ export function nextStep(operation: Operation, facts: ToolFacts, bounds: Bounds,
       return ANSWERED;
     case 'diverged':
       return { step: 'park', why: { code: 'contradiction' } };
-    case 'accepted':
+    case 'accepted': {
+      const countAt = countingDue(operation, facts);
+      if (countAt !== undefined) return { step: 'look_up', at: Math.max(at, countAt) };
       return mayReadBack(operation, facts) ? { step: 'read_back' } : ANSWERED;
+    }
     case 'rejected':
       return sendAgain(operation, bounds, at, ANSWERED);
     case 'not_sent':
@@ -74,6 +78,8 @@ export function nextStep(operation: Operation, facts: ToolFacts, bounds: Bounds,
       const why = withdrawal(operation);
       if (why !== undefined) return { step: 'close', why };
       if (isRefusedForGood(operation)) return ANSWERED;
+      const under = usableGuard(operation, facts, { at, isAbsent: true })?.kind;
+      if (under !== undefined) return sendAgain(operation, bounds, at, park, under);
       return absenceAllowsSending(facts) ? sendAgain(operation, bounds, at, park) : park;
     }
     case 'unknown':
@@ -107,6 +113,11 @@ function isStillWorkedOn(operation: Operation): boolean {
   );
 }
 
+/** Somebody wants no more of it, or the destination refused a try: what is unknown is looked up, and not repeated (D8). */
+function isEnded(operation: Operation): boolean {
+  return withdrawal(operation) !== undefined || isRefusedForGood(operation);
+}
+
 /** Somebody wants no more of it: what is known not to have happened closes, and is not sent again (D8). */
 function withdrawal(operation: Operation): Why | undefined {
   if (operation.supersededBy !== undefined) return { code: 'replaced', by: operation.supersededBy };
@@ -116,7 +127,13 @@ function withdrawal(operation: Operation): Why | undefined {
 const FIRST_PAUSE_MS = 200;
 const PAUSE_MAX_MS = 30_000;
 
-function sendAgain(operation: Operation, bounds: Bounds, at: number, otherwise: NextStep): NextStep {
+function sendAgain(
+  operation: Operation,
+  bounds: Bounds,
+  at: number,
+  otherwise: NextStep,
+  under?: GuardKind,
+): NextStep {
   const why = withdrawal(operation);
   if (why !== undefined) return { step: 'close', why };
   if (isRefusedForGood(operation)) return ANSWERED;
@@ -125,7 +142,30 @@ function sendAgain(operation: Operation, bounds: Bounds, at: number, otherwise: 
   return {
     step: 'send_again',
     at: at + Math.min(FIRST_PAUSE_MS * 2 ** Math.max(0, tries - 1), PAUSE_MAX_MS),
+    ...(under === undefined ? {} : { under }),
   };
+}
+
+/**
+ * A repeat was acknowledged: that the guard was honoured, and not passed over, is counted once by a look-up that can see
+ * both tries, where there is one.
+ */
+function countingDue(operation: Operation, facts: ToolFacts): number | undefined {
+  const last = operation.attempts.findLast((attempt) => attempt.under !== undefined);
+  const [lookup] = usableLookups(facts.operation);
+  if (last === undefined || lookup === undefined) return undefined;
+  const dueAt = last.sendBy + (durationMs(lookup.consistency.settle) ?? 0);
+  const counts = operation.evidence.filter((piece) => piece.kind === 'lookup' && piece.attempt === last.id);
+  if (counts.some((piece) => piece.observedAt >= dueAt && !isUnanswered(piece))) return undefined;
+  if (operation.lookUps >= COUNTS_MAX) return undefined;
+  return Math.max(dueAt, (counts.at(-1)?.recordedAt ?? 0) + (LOOK_UP_PAUSES_MS[operation.lookUps] ?? 0));
+}
+
+/** A destination that does not answer look-ups is not waited for without end: then the acknowledgement stands alone. */
+const COUNTS_MAX = 6;
+
+function isUnanswered(piece: Evidence): boolean {
+  return piece.kind === 'lookup' && piece.found === 'inconclusive';
 }
 
 /** Without a guard only where the contract states so, on trusted evidence, for a read-after-write look-up. */
@@ -167,11 +207,19 @@ const LOOK_UP_PAUSES_MS = [0, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
 
 function afterUnknown(operation: Operation, facts: ToolFacts, bounds: Bounds, at: number): NextStep {
   const [lookup] = usableLookups(facts.operation);
-  if (lookup === undefined) return { step: 'park', why: { code: 'no_lookup' } };
+  const guard = isEnded(operation) ? undefined : usableGuard(operation, facts, { at, isAbsent: false });
+  const orRepeat = (otherwise: NextStep): NextStep =>
+    guard === undefined ? otherwise : sendAgain(operation, bounds, at, otherwise, guard.kind);
+  if (lookup === undefined) return orRepeat({ step: 'park', why: { code: 'no_lookup' } });
   const countsFrom = absenceCountsFrom(operation, lookup, facts);
   const asked = operation.lookUps;
   if (isPointless(operation, lookup, countsFrom, at) || isTooLong(operation, bounds, countsFrom, at)) {
-    return { step: 'park', why: { code: 'lookups_exhausted', count: asked } };
+    return orRepeat({ step: 'park', why: { code: 'lookups_exhausted', count: asked } });
+  }
+  // The window would close before an absence could count.
+  if (guard !== undefined && usableUntil(guard, operation) <= countsFrom + bounds.sendByMs) {
+    const repeat = orRepeat(ANSWERED);
+    if (repeat.step === 'send_again') return repeat;
   }
   const pause = LOOK_UP_PAUSES_MS[Math.min(asked, LOOK_UP_PAUSES_MS.length - 1)] ?? 0;
   // Never later than the instant at which "not found" first means something.

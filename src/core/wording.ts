@@ -327,6 +327,12 @@ export function waitWords({ destination, why }: Operation, words: Surroundings):
   }
 }
 
+const LOST_GUARD = {
+  window: 'the time is over for which the key is known to count',
+  scope: 'the credential or the place that the key belongs to is not the same',
+  distrusted: 'the destination has passed over a key before',
+} as const;
+
 /** Why an operation is held or with a person, as a sentence. */
 export function whyWords(why: Why | undefined, destination: string): string {
   switch (why?.code) {
@@ -350,6 +356,8 @@ export function whyWords(why: Why | undefined, destination: string): string {
       return `Many writes were made within an hour, and ${why.operation}, with which a person was asked to go on, was not approved.`;
     case 'not_guarded':
       return 'It is only observed, so nothing is sent by us.';
+    case 'guard_lost':
+      return `It was to be sent again under the same key, and ${LOST_GUARD[why.lost]}.`;
     case 'digest_mismatch':
       return 'The stored payload is not what was decided on, so it is not sent.';
     case 'review_undecided':

@@ -117,6 +117,11 @@ export interface Destination {
   readonly name: string;
   /** True while a request could be handed over at once. Synchronous, because it is asked on the hot path. */
   isConnected(): boolean;
+  /**
+   * What a key sent to it belongs to: credential, endpoint, region, as a text that is equal while they are. It may hold
+   * secrets; the ledger keeps a keyed hash of it alone. Absent: nothing is known of it.
+   */
+  scope?(): string | undefined;
   /** Connects when needed; one attempt, bounded by the adapter's own time-out. Never throws. */
   connect(): Promise<ConnectReport>;
   send(request: SendRequest): Promise<SendReport>;

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
+import { hmacSha256Hex } from '../core/digest.ts';
 import { formatId, ID_RANDOM_BYTES, type IdKind } from '../core/ids.ts';
 import type { Bounds } from '../core/repeatability.ts';
 import type { Reached } from '../core/stopping-points.ts';
@@ -67,6 +68,16 @@ export function newReview(
   at: number,
 ): { readonly id: string; readonly expiresAt: number } {
   return { id: newId(context, 'rev'), expiresAt: at + context.settings.approvalLifetimeMs };
+}
+
+/** What a key belongs to at this destination now, as attempts keep it; absent where the tool has no guard at all. */
+export function scopeNow(
+  { destinations, secret }: EngineContext,
+  { destination, operation }: ToolFacts,
+): string | undefined {
+  if (operation === undefined || operation.guards.length === 0) return undefined;
+  const scope = destinations.get(destination)?.scope?.();
+  return scope === undefined ? undefined : hmacSha256Hex(secret, `scope\n${scope}`).slice(0, 32);
 }
 
 export const SALT_BYTES = 16;

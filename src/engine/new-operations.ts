@@ -15,7 +15,7 @@ import {
   type ReviewQuestion,
 } from '../core/operation.ts';
 import { type Change, StoreFault, type StreamWrite } from '../store/port.ts';
-import { type EngineContext, newId, newReview, SALT_BYTES } from './context.ts';
+import { type EngineContext, newId, newReview, SALT_BYTES, scopeNow } from './context.ts';
 import { type Draft, keysOf, payloadText } from './draft.ts';
 import { digestOf } from './payload.ts';
 import {
@@ -277,11 +277,13 @@ export class NewOperations {
       extras.observed === undefined
         ? locks.find((one) => lockedBy(one.state, operation.id) !== undefined)
         : undefined;
+    const scope = scopeNow(context, draft.facts);
     const started = decide(
       operation,
       {
         type: 'start_attempt',
         attempt: {
+          ...(scope === undefined ? {} : { scope }),
           id: newId(context, 'att'),
           worker: context.worker,
           startedAt: at,

@@ -6,6 +6,7 @@ import type { Operation } from '../core/operation.ts';
 import type { Reply } from '../destination/port.ts';
 import { type ContentDocument, StoreFault } from '../store/port.ts';
 import { type EngineContext, SALT_BYTES } from './context.ts';
+import type { GuardTrust } from './guard-trust.ts';
 import { contentDocument, nextInLine, type OperationRecord, readLocks, readOperation } from './records.ts';
 import { takeStep } from './steps.ts';
 
@@ -25,12 +26,14 @@ const RETRY_MAX_MS = 5_000;
 
 export class Recorder {
   readonly #context: EngineContext;
+  readonly #trust: GuardTrust;
   #closing = false;
   /** Called with operations that may have become sendable by what was recorded. */
   onFreed: (operations: readonly string[]) => void = () => {};
 
-  constructor(context: EngineContext) {
+  constructor(context: EngineContext, trust: GuardTrust) {
     this.#context = context;
+    this.#trust = trust;
   }
 
   /** What cannot be stored now is given up from here on: the sweep finds its open attempt. */
@@ -85,6 +88,7 @@ export class Recorder {
           },
         });
         context.reached('outcome_recorded');
+        await this.#noticeTwo(result.record.operation, finding);
         if (result.stored) this.onFreed(result.freed);
         return result.record;
       } catch (cause) {
@@ -98,6 +102,13 @@ export class Recorder {
         from = undefined;
       }
     }
+  }
+
+  /** One write of ours was repeated under a guard, and left more than one record. */
+  async #noticeTwo({ attempts, destination, id, tool }: Operation, finding: Finding): Promise<void> {
+    if (finding.kind !== 'lookup' || finding.found !== 'several') return;
+    if (!attempts.some(({ under }) => under !== undefined)) return;
+    await this.#trust.lower({ destination, tool, operation: id, because: 'two_records' });
   }
 
   /** After a COMMIT of unknown fate: the operation, where the finding is in it after all. One is not told twice. */

@@ -1,22 +1,40 @@
 // What an adapter's report says, in the contract's words.
 
+import type { Attempt } from '../core/attempt.ts';
 import type { ToolFacts, WorkStatus } from '../core/contract.ts';
 import type { Finding } from '../core/evidence.ts';
 import type { Operation } from '../core/operation.ts';
-import { classifyReply, readStatus } from '../core/reply-reading.ts';
+import { classifyReply, matchesSignal, readStatus } from '../core/reply-reading.ts';
+import { keyGuard } from '../core/request-key.ts';
 import type { Reply, SendReport } from '../destination/port.ts';
 
 export interface ReportReading {
   readonly finding: Finding;
   readonly found?: Operation['record'];
+  /** The reply lacks what shows that the guard of the contract was honoured. */
+  readonly passedOver?: true;
 }
 
-export function readReport(report: SendReport, facts: ToolFacts): ReportReading {
+/** @param under the guard under which the attempt repeats an earlier one, if it does */
+export function readReport(report: SendReport, facts: ToolFacts, under?: Attempt['under']): ReportReading {
   if (report.left === 'no') return { finding: { kind: 'transport', left: 'no', what: report.proof } };
   if (report.reply === undefined) {
     return { finding: { kind: 'transport', left: 'maybe', what: report.ended } };
   }
-  return readReply(report.reply, facts);
+  const reading = readReply(report.reply, facts);
+  if (!isPassedOver(report.reply, reading, facts)) return reading;
+  // It says that it is done; it does not say that it was not done twice.
+  const finding: Finding =
+    under === undefined ? reading.finding : { kind: 'transport', left: 'maybe', what: 'guard_not_proven' };
+  return { ...reading, finding, passedOver: true };
+}
+
+/** Only of a write that it took can a destination be expected to show that it has seen the key. */
+function isPassedOver(reply: Reply, { finding }: ReportReading, { operation }: ToolFacts): boolean {
+  const proof = operation === undefined ? undefined : keyGuard(operation)?.honoured_proof;
+  if (proof === undefined || proof.in === 'none') return false;
+  if (finding.kind !== 'acknowledgement' || finding.means !== 'accepted') return false;
+  return !matchesSignal(reply, { marker: proof });
 }
 
 function readReply(reply: Reply, facts: ToolFacts): ReportReading {

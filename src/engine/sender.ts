@@ -10,7 +10,8 @@ import { isStatementCurrent, isUnsettled, type Operation } from '../core/operati
 import type { ConnectReport, Destination, LateReply, SendReport } from '../destination/port.ts';
 import { encodeReply } from './answers.ts';
 import { Checks } from './checks.ts';
-import { type EngineContext, newId, newReview } from './context.ts';
+import { type EngineContext, newId, newReview, scopeNow } from './context.ts';
+import { GuardTrust } from './guard-trust.ts';
 import { readPayload, type StoredPayload } from './payload.ts';
 import { Recorder } from './recorder.ts';
 import { type LockRecords, type OperationRecord, readOperation } from './records.ts';
@@ -51,12 +52,14 @@ export class Sender {
   /** What a caller that waits has given beside its arguments, by operation; it goes with it when it leaves. */
   readonly #waiting = new Map<string, Beside>();
   readonly #recorder: Recorder;
+  readonly #trust: GuardTrust;
   readonly #checks: Checks;
   #closing = false;
 
   constructor(context: EngineContext) {
     this.#context = context;
-    this.#recorder = new Recorder(context);
+    this.#trust = new GuardTrust(context);
+    this.#recorder = new Recorder(context, this.#trust);
     this.#checks = new Checks(context, this.#recorder);
     for (const destination of context.destinations.values()) {
       destination.onLateReply = (late) => void this.#late(destination, late);
@@ -179,6 +182,9 @@ export class Sender {
     const attempt = newId(context, 'att');
     const predecessor = await this.#unsettledPredecessor(record.operation);
     const goOn = await this.#goOn(record.operation);
+    const { destination, tool, under } = record.operation;
+    const isDistrusted = under !== undefined && (await this.#trust.isLost(destination, tool));
+    const scope = facts && scopeNow(context, facts);
     context.reached('before_attempt_commit');
     const notedAt = environment.monotonic();
     const at = environment.now();
@@ -188,6 +194,7 @@ export class Sender {
       command: (operation, locks) => ({
         type: 'start_attempt',
         attempt: {
+          ...(scope === undefined ? {} : { scope }),
           id: attempt,
           worker: context.worker,
           startedAt: at,
@@ -204,6 +211,8 @@ export class Sender {
           lockedBy: operation.observed === undefined ? firstLock(locks, operation.id) : undefined,
           unsettledPredecessor: predecessor,
           goOn,
+          scope,
+          isDistrusted,
         },
       }),
     });
@@ -281,7 +290,12 @@ export class Sender {
 
   async #recordReport(started: StartedAttempt, report: SendReport): Promise<OperationRecord | undefined> {
     const { operation } = started.record;
-    const reading = readReport(report, started.facts);
+    const attempt = operation.attempts.find(({ id }) => id === started.attempt);
+    const reading = readReport(report, started.facts, attempt?.under);
+    if (reading.passedOver === true) {
+      const { destination, id, tool } = operation;
+      await this.#trust.lower({ destination, tool, operation: id, because: 'not_proven' });
+    }
     const reply = report.left === 'maybe' ? report.reply : undefined;
     const documents =
       reply === undefined ? [] : [this.#recorder.document('result', operation.id, encodeReply(reply))];

@@ -263,7 +263,13 @@ export function setup(options: SetupOptions = {}) {
       const number = current().attempts.length + 1;
       return run({
         type: 'start_attempt',
-        attempt: { id: `att_${number}`, worker: 'worker-1', startedAt: now, sendBy: now + bounds.sendByMs },
+        attempt: {
+          id: `att_${number}`,
+          worker: 'worker-1',
+          startedAt: now,
+          sendBy: now + bounds.sendByMs,
+          ...(conditions.scope === undefined ? {} : { scope: conditions.scope }),
+        },
         newReview: newReview(),
         conditions: {
           at: now,

@@ -69,7 +69,13 @@ function askedForMore(): readonly Operation[] {
     return one.operation;
   });
   if (waiting === undefined || refused === undefined) throw new Error('nothing was asked');
-  return [...asked, waiting, refused];
+  const lost = setup();
+  lost.start();
+  lost.comesBack(LOST);
+  const guardLost = (['window', 'scope', 'distrusted'] as const).map((what) =>
+    evolve(lost.operation, { type: 'parked', at: T0, why: { code: 'guard_lost', lost: what } }),
+  );
+  return [...asked, waiting, refused, ...guardLost];
 }
 
 /** What `observe` records, sent once and never by us. */
@@ -163,6 +169,7 @@ describe('the states that are worded here', () => {
       lookups_exhausted: 'reached',
       absent_needs_decision: 'reached',
       bounds_used_up: 'reached',
+      guard_lost: 'reached',
       digest_mismatch: 'reached',
       contradiction: 'reached',
       review_undecided: 'reached',

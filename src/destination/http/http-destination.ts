@@ -111,6 +111,12 @@ export class HttpDestination implements Destination {
     return this.#isReachable && this.#closing === undefined;
   }
 
+  /** The address and the headers of the configuration: a key is known again under the same ones. */
+  scope(): string | undefined {
+    const headers = this.#configuredHeaders();
+    return typeof headers === 'string' ? undefined : JSON.stringify([this.#url.href, headers]);
+  }
+
   /** That it can be connected to, and that every secret is there; nothing is sent. */
   async connect(): Promise<ConnectReport> {
     if (this.#closing !== undefined) return { connected: false, detail: CLOSED };
