@@ -167,8 +167,14 @@ function printReports(
     notes: reports.reduce((sum, { notes }) => sum + notes.length, agreements.length),
   };
   say(
-    `${reports.length} ${reports.length === 1 ? 'contract' : 'contracts'} checked: ${counts.errors} errors, ${counts.notes} notes.`,
+    `${counted(reports.length, 'contract')} checked: ${counted(counts.errors, 'error')}, ${counted(counts.notes, 'note')}.`,
   );
+}
+
+const THEN = { by_itself: 'by itself', settled: 'settled', person: 'a person' } as const;
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function printOperation({
@@ -181,9 +187,7 @@ function printOperation({
   print(`  ${id} (${match.map(printable).join('; ')})`);
   for (const guard of guards) print(`    guard      ${printable(guard)}`);
   if (guards.length === 0) print('    guard      none: nothing makes a second sending safe');
-  for (const { automatic, sentence } of explained) {
-    print(`    ${automatic ? 'by itself ' : 'not by us '} ${printable(sentence)}`);
-  }
+  for (const { sentence, then } of explained) print(`    ${THEN[then].padEnd(10)} ${printable(sentence)}`);
   for (const question of openQuestions) print(`    open       ${printable(question)}`);
 }
 
@@ -245,7 +249,7 @@ export function draftContract(options: DraftOptions): number {
   if (options.json === true) printJson(drafted.contract);
   else print(drafted.text.trimEnd());
   say(
-    `${drafted.contract.operations.length} writes, all of it assumed: answer the open questions, give each fact its source, then run counterfoil contract check on the file.`,
+    `${counted(drafted.contract.operations.length, 'write')}, all of it assumed: answer the open questions, give each fact its source, then run counterfoil contract check on the file.`,
   );
   return EXIT.done;
 }

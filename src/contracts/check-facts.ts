@@ -2,8 +2,9 @@
 
 import type { Contract, ContractOperation, Guard, GuardWindow } from '../core/contract.ts';
 import { durationMs, lateArrivalMs } from '../core/contract.ts';
+import { templateNames } from '../core/template.ts';
 import { boundedPattern } from './bounded-pattern.ts';
-import type { Finding, Path } from './problem.ts';
+import { closest, type Finding, listed, type Path } from './problem.ts';
 import { isWithin } from './write-facts.ts';
 
 /** `contract` gives the limits that hold where the operation has none of its own. */
@@ -14,6 +15,7 @@ export function checkFacts(operation: ContractOperation, contract: Contract, pat
     ...checkFeed(operation, [...path, 'change_feed']),
     ...checkItems(operation, path),
     ...checkRoles(operation, [...path, 'roles']),
+    ...checkArguments(operation, path),
   ];
 }
 
@@ -136,4 +138,50 @@ function checkRoles({ id, identity, roles, stamp }: ContractOperation, path: Pat
       return [{ path: at, sentence }];
     }),
   );
+}
+
+/** Where the request is stated, its arguments are known: a name that is none of them would never have a value. */
+function checkArguments(operation: ContractOperation, path: Path): readonly Finding[] {
+  const { http, id, identity = [], items, lookups, readback, roles = {}, target } = operation;
+  if (http === undefined) return [];
+  const known = [...new Set(argumentsIn([http.path, http.query, http.headers, http.body]))];
+  const used: readonly (readonly [string, readonly string[], Path])[] = [
+    ['identity', identity, ['identity']],
+    ['target', argumentsIn([target?.id]), ['target']],
+    ['item list', items === undefined ? [] : [items.argument], ['items', 'argument']],
+    ...ROLES.map((role) => [role, roles[role] ?? [], ['roles', role]] as const),
+    ...lookups.map(
+      ({ found, http: asked }, index) =>
+        ['look-up', argumentsIn([asked, found?.where, found?.content]), ['lookups', index]] as const,
+    ),
+    ['read-back', argumentsIn([readback?.http, readback?.matches]), ['readback']],
+  ];
+  return used.flatMap(([what, names, at]) =>
+    [...new Set(names.map(firstPart))]
+      .filter((name) => !known.includes(name))
+      .map((name) => {
+        const near = closest(name, known);
+        const hint =
+          near !== undefined
+            ? `did you mean ${near}?`
+            : known.length === 0
+              ? 'it uses none.'
+              : `it uses ${listed(known)}.`;
+        return {
+          path: [...path, ...at],
+          sentence: `The ${what} of ${id} names the argument ${name}, which its request does not use; ${hint}`,
+        };
+      }),
+  );
+}
+
+/** The arguments of the call that templates name, each by the first part of its name. */
+function argumentsIn(templates: readonly unknown[]): readonly string[] {
+  return templateNames(templates)
+    .filter((name) => !name.startsWith('$'))
+    .map((name) => firstPart(name.replace(/\?$/, '')));
+}
+
+function firstPart(name: string): string {
+  return (name.split('/', 1)[0] ?? '').replaceAll('~1', '/').replaceAll('~0', '~');
 }

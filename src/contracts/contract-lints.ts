@@ -104,7 +104,7 @@ function lintOwnership({ id, ownership }: Contract, today: string | undefined): 
 function lintStamps(contract: Contract, operation: ContractOperation, path: Path): readonly Lint[] {
   const { guards, id, lookups, stamp } = operation;
   const lints: Lint[] = [];
-  const template = (operation as { readonly http?: unknown }).http;
+  const template = operation.http;
   const isWritten = stamp !== undefined || /\{\$(stamp|key)\}/.test(JSON.stringify(template ?? null));
   // A key of ours that the destination keeps is a reference as well.
   const isKey = (name: string | undefined) => guards.some(({ carrier }) => carrier.name === name);

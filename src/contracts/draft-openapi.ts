@@ -1,9 +1,8 @@
 // A draft of a contract from an OpenAPI description (2.0, 3.0 and 3.1): methods, paths, headers and status codes.
 
-import type { JsonObject, JsonValue } from '../core/canonical.ts';
+import type { JsonObject } from '../core/canonical.ts';
 import type {
   ContractOperation,
-  FactEvidence,
   Guard,
   GuardCarrier,
   Lookup,
@@ -22,7 +21,9 @@ import {
   operationId,
   unknownKey,
 } from './draft.ts';
+import { writeTemplate } from './draft-request.ts';
 import type { Refused } from './load.ts';
+import { bodyProperties, type Described, resolved } from './openapi-parts.ts';
 import type { Path } from './problem.ts';
 import { isObject } from './tool-listing.ts';
 
@@ -30,8 +31,6 @@ import { isObject } from './tool-listing.ts';
 const TEXT_LENGTH_MAX = 16 * 1024 * 1024;
 const WRITES_MAX = 1_000;
 const METHODS = ['post', 'put', 'patch', 'delete'] as const;
-
-type Method = (typeof METHODS)[number];
 
 export function draftFromOpenApi(text: string, file: string, options: DraftOptions): Draft | Refused {
   const read = readDocument(text, file, { isExact: false, lengthMax: TEXT_LENGTH_MAX });
@@ -80,19 +79,6 @@ function baseOf(description: JsonObject): string | undefined {
   return typeof basePath === 'string' && basePath !== '' ? basePath : undefined;
 }
 
-/** One write as it is described, with what its path shares with other methods. */
-interface Described {
-  readonly description: JsonObject;
-  readonly method: Method;
-  readonly path: string;
-  readonly operation: JsonObject;
-  readonly parameters: readonly JsonObject[];
-  readonly methodsAt: (path: string) => readonly string[];
-  /** The path of one record below this one, where there is one. */
-  readonly recordPath?: string;
-  readonly evidence: FactEvidence;
-}
-
 function operationsIn(description: JsonObject, options: DraftOptions): readonly ContractOperation[] {
   const paths = description.paths as JsonObject;
   const itemOf = (path: string): JsonObject => {
@@ -122,20 +108,6 @@ function operationsIn(description: JsonObject, options: DraftOptions): readonly 
   });
 }
 
-/** A part, or what it refers to within the same document; references of references end after a few. */
-function resolved(description: JsonObject, part: JsonValue | undefined, depth = 0): JsonObject | undefined {
-  if (!isObject(part)) return undefined;
-  const { $ref: reference } = part;
-  if (typeof reference !== 'string') return part;
-  if (!reference.startsWith('#/') || depth > 8) return undefined;
-  let at: JsonValue | undefined = description;
-  for (const token of reference.slice(2).split('/')) {
-    const name = token.replaceAll('~1', '/').replaceAll('~0', '~');
-    at = isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined;
-  }
-  return resolved(description, at, depth + 1);
-}
-
 function draftOperation(described: Described): ContractOperation {
   const { evidence, method, operation, path } = described;
   const effect = effectOf(described);
@@ -148,6 +120,7 @@ function draftOperation(described: Described): ContractOperation {
   const lookups = lookupsOf(described);
   const target = targetOf(described);
   const outcomes = outcomesOf(described);
+  const http = writeTemplate(described, guards);
   const isAsynchronous = outcomes.some(({ means }) => means === 'accepted');
   return {
     id,
@@ -155,6 +128,7 @@ function draftOperation(described: Described): ContractOperation {
     effect,
     ...(effect === 'delete' ? { destructive: true } : {}),
     ...(target === undefined ? {} : { target }),
+    ...(http === undefined ? {} : { http }),
     completion: { kind: isAsynchronous ? 'accepted_no_handle' : 'synchronous' },
     batch: 'single',
     guards,
@@ -183,15 +157,17 @@ function draftOperation(described: Described): ContractOperation {
   };
 }
 
-/** POST to a collection creates; POST below one record does something to it. */
+/** Words with which the last part of a path begins where it does something to the record before it. */
+const VERB =
+  /^(add|remove|set|unset|insert|cancel|close|reopen|retry|start|stop|send|run|execute|activate|deactivate|archive|unarchive|restore|approve|reject|merge|move|duplicate|publish|assign|transition|instantiate|verify|refund|capture|void)(?![a-z])/;
+
+/** POST to a collection creates; POST below one record, with a verb, does something to it. */
 function effectOf({ method, path }: Described): ContractOperation['effect'] {
   if (method !== 'post') return ({ put: 'replace', patch: 'update', delete: 'delete' } as const)[method];
   const segments = path.split('/').filter((segment) => segment !== '');
-  const isBelowRecord = segments.length > 1 && segments.at(-2)?.includes('{') === true;
-  const isVerb = /^[^{]*(cancel|close|retry|start|stop|send|run|execute|activate|archive|restore)/i.test(
-    segments.at(-1) ?? '',
-  );
-  return segments.at(-1)?.includes('{') === true || (isBelowRecord && isVerb) ? 'action' : 'create';
+  const last = segments.at(-1) ?? '';
+  const isBelowRecord = segments.at(-2)?.includes('{') === true;
+  return last.includes('{') || (isBelowRecord && VERB.test(last)) ? 'action' : 'create';
 }
 
 function guardsOf({ description, evidence, operation, parameters }: Described): readonly Guard[] {
@@ -215,28 +191,10 @@ function guardsOf({ description, evidence, operation, parameters }: Described): 
       });
     }
   }
-  const body = bodyProperties(description, operation, parameters).filter((name) => KEY_NAME.test(name));
+  const body = bodyProperties({ description, operation, parameters })
+    .map(({ name }) => name)
+    .filter((name) => KEY_NAME.test(name));
   return [...guards, ...body.map((name) => unknownKey({ in: 'body', name, encoding: 'opaque' }, evidence))];
-}
-
-/** The names at the top of a JSON body, where the description lists them. */
-function bodyProperties(
-  description: JsonObject,
-  operation: JsonObject,
-  parameters: readonly JsonObject[],
-): readonly string[] {
-  const content = resolved(description, operation.requestBody)?.content;
-  const media = isObject(content)
-    ? Object.entries(content)
-        .filter(([type]) => /json/i.test(type))
-        .map(([, each]) => each)
-        .filter(isObject)
-    : [];
-  const bodies = [...media, ...parameters.filter((parameter) => parameter.in === 'body')];
-  return bodies.flatMap((body) => {
-    const properties = resolved(description, body.schema)?.properties;
-    return isObject(properties) ? Object.keys(properties) : [];
-  });
 }
 
 function lookupsOf({ evidence, method, methodsAt, path }: Described): readonly Lookup[] {

@@ -49,8 +49,9 @@ export function finishDraft(parts: DraftParts, { today }: DraftOptions): Draft |
   };
   const { stringify }: typeof import('yaml') = require('yaml');
   const head = [
-    `# A draft, made of ${madeOf} on ${today}. Everything in it is assumed: nothing is repeated on its word, and no`,
-    '# absence counts. Answer the open questions, give each fact its grade, source and day, and name an owner.',
+    `# A draft of ${today}, made of ${madeOf}.`,
+    '# Everything in it is assumed: nothing is repeated on its word, and no absence counts. Answer the open questions,',
+    '# give each fact its grade, source and day, and name an owner.',
   ];
   const text = `${head.join('\n')}\n${stringify(contract, { lineWidth: 118, aliasDuplicateObjects: false })}`;
   const loaded = loadContract(text, `${id}.contract.yaml`);

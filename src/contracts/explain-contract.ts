@@ -7,8 +7,8 @@ import { type Answer, answersFor, type SituationId } from './situations.ts';
 
 export interface Explained {
   readonly situation: SituationId;
-  /** True where something is done without a person. */
-  readonly automatic: boolean;
+  /** Something is done by us, nothing more is to be done, or a person decides. */
+  readonly then: 'by_itself' | 'settled' | 'person';
   readonly sentence: string;
 }
 
@@ -21,17 +21,17 @@ export function explainOperation(contract: Contract, operation: ContractOperatio
     return [
       {
         situation,
-        automatic: isAutomatic(step),
+        then: THEN[step.step] ?? 'by_itself',
         sentence: `${when}, ${predicate(answer, step, operation)}.`,
       },
     ];
   });
 }
 
-/** Whether the step does something at the destination, or asks it, without a person. */
-export function isAutomatic({ step }: NextStep): boolean {
-  return step !== 'park' && step !== 'close';
-}
+const THEN: { readonly [step in NextStep['step']]?: Explained['then'] } = {
+  close: 'settled',
+  park: 'person',
+};
 
 const REFUSALS: { readonly [situation in SituationId]?: OutcomeMeaning } = {
   refused: 'not_applied',
@@ -48,7 +48,7 @@ function withoutEvidence(situation: SituationId, { outcomes }: ContractOperation
   return [
     {
       situation,
-      automatic: false,
+      then: 'settled',
       sentence: `That a reply ${how} rests on nothing that counts (${listed(grades)}): such a reply is read as an error, and the write is never sent again by us.`,
     },
   ];
@@ -107,7 +107,8 @@ function predicate({ effect, situation }: Answer, step: NextStep, operation: Con
 }
 
 function byWords({ lookups }: ContractOperation): string {
-  const [first] = lookups;
+  // What is only told in words is not asked.
+  const first = lookups.find(({ http, tool }) => http !== undefined || tool !== undefined);
   return first === undefined ? '' : `by ${first.by.replaceAll('_', ' ')}`;
 }
 

@@ -1,6 +1,7 @@
 // What the one algorithm answers for a write, in every situation that can follow it: asked of the core itself, with an
 // operation that was moved there by its own commands. Whatever is said of a contract rests on these answers.
 
+import { askableNow } from '../core/askable.ts';
 import {
   type Contract,
   type ContractOperation,
@@ -99,8 +100,8 @@ export function factsOf(
 
 function answer(situation: SituationId, facts: ToolFacts, contract: Contract): Answer {
   const sentAt = Date.parse(`${contract.ownership.reviewed_on}T12:00:00Z`);
-  const lookup = usableLookups(facts.operation)[0];
   const history = new History(facts, sentAt);
+  const [lookup] = usableLookups(askableNow(facts, history.operation).operation);
   switch (situation) {
     case 'not_sent':
       return history.answer(situation, 0, { kind: 'transport', left: 'no', what: 'connection_refused' });
@@ -207,7 +208,8 @@ class History {
 
   answer(situation: SituationId, afterMs: number, known: Known): Answer {
     this.learn(afterMs, known);
-    const step = nextStep(this.operation, this.#facts, DEFAULT_BOUNDS, this.#sentAt + afterMs);
+    const facts = askableNow(this.#facts, this.operation);
+    const step = nextStep(this.operation, facts, DEFAULT_BOUNDS, this.#sentAt + afterMs);
     return { situation, step, effect: this.operation.effect, afterMs };
   }
 }

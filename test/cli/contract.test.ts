@@ -135,7 +135,7 @@ describe('counterfoil contract draft', () => {
     );
     const drafted = await counterfoil(['contract', 'draft', '--tools', tools, '--id', 'notes']);
     expect(drafted.code).toBe(0);
-    expect(drafted.stderr).toMatch(/^1 writes, all of it assumed/);
+    expect(drafted.stderr).toMatch(/^1 write, all of it assumed/);
     const contract = write('notes.contract.yaml', drafted.stdout);
     const checked = await counterfoil(['contract', 'check', contract, '--tools', tools]);
     expect(checked.code).toBe(0);

@@ -7,6 +7,7 @@ import { draftFromTools } from '../../src/contracts/draft-tools.ts';
 import { type Refused } from '../../src/contracts/load.ts';
 import { formatProblem } from '../../src/contracts/problem.ts';
 import { answersFor } from '../../src/contracts/situations.ts';
+import { writeRequest } from '../../src/core/http-request.ts';
 import { FilesystemServer } from './filesystem-server.ts';
 
 const OPTIONS = { today: '2026-12-01' };
@@ -47,8 +48,29 @@ components:
         application/json:
           schema: {$ref: '#/components/schemas/Order'}
   schemas:
-    Order: {type: object, properties: {client_token: {type: string}, maximum: {type: integer, maximum: 9223372036854775807}}}
+    Order: {type: object, required: [total], properties: {id: {type: string, readOnly: true}, total: {type: number}, note: {type: string}, client_token: {type: string}, maximum: {type: integer, maximum: 9223372036854775807}}}
 `;
+
+/** Names that stand in no template, headers that nobody chooses, a body in two forms. */
+const ODD = {
+  parameters: [
+    ...['q', 'a b', 'filter[x]', '{y}', '__proto__'].map((name) => ({ name, in: 'query', required: true })),
+    ...['X-A', 'Host', 'Authorization', 'If-None-Match', 'Idempotency-Key', 'a b'].map((name) => ({
+      name,
+      in: 'header',
+      required: true,
+    })),
+  ],
+  requestBody: {
+    content: {
+      'application/x-www-form-urlencoded': { schema: { properties: { form: {} } } },
+      'application/json': {
+        schema: { properties: { x: {}, 'a/b': {}, constructor: {}, dedup_key: {} }, required: ['x'] },
+      },
+    },
+  },
+  responses: { 201: {}, 422: {} },
+};
 
 describe('a draft from an OpenAPI description', () => {
   const { contract, text } = drafted(draftFromOpenApi(ORDERS, 'orders.yaml', OPTIONS));
@@ -95,6 +117,28 @@ describe('a draft from an OpenAPI description', () => {
     expect(cancel?.completion.kind).toBe('accepted_no_handle');
   });
 
+  it('says how each is sent, with its key and its condition in their places and nothing of ours as an argument', () => {
+    const [create, put] = contract.operations;
+    expect(create?.http).toEqual({
+      method: 'POST',
+      path: '/orders',
+      body: { total: '{total}', note: '{note?}', maximum: '{maximum?}' },
+    });
+    if (create === undefined || put === undefined) throw new Error('They are drafted.');
+    const made = writeRequest(create, { total: 12 }, 'op_01JC3V9R7T5N2QX8W4M6K0ZABC');
+    expect(made).toMatchObject({
+      ok: true,
+      request: {
+        target: '/orders',
+        body: '{"total":12}',
+        headers: { 'idempotency-key': 'op_01JC3V9R7T5N2QX8W4M6K0ZABC' },
+      },
+    });
+    expect(writeRequest(put, { order_id: 'o 7', version: 'v1' }, 'op_1')).toMatchObject({
+      request: { target: '/orders/o%207', headers: { 'if-match': '"v1"' } },
+    });
+  });
+
   it('is right as a file, asks what is to be found out, and lets nothing happen by itself after a lost reply', () => {
     const report = reportContract(text, 'orders-api.contract.yaml', {
       today: '2026-12-01',
@@ -107,7 +151,7 @@ describe('a draft from an OpenAPI description', () => {
       expect([operation.id, lost?.step?.step]).toEqual([operation.id, 'park']);
     }
     expect(text).toMatch(
-      /^# A draft, made of the OpenAPI description "Orders API", version "3\.1\.0" on 2026-12-01\./,
+      /^# A draft of 2026-12-01, made of the OpenAPI description "Orders API", version "3\.1\.0"\.\n/,
     );
   });
 
@@ -128,15 +172,9 @@ describe('a draft from an OpenAPI description', () => {
       fc.string({ maxLength: 8 }),
     );
     const part = fc.oneof(
-      fc.constantFrom(
-        {},
-        [],
-        null,
-        7,
-        'x',
-        { responses: { 200: {}, default: {} } },
-        { parameters: [{ name: 'if-match', in: 'header' }] },
-      ),
+      fc.constantFrom({}, [], null, 7, 'x', { responses: { 200: {}, default: {} } }, ODD, {
+        parameters: [{ name: 'if-match', in: 'header' }],
+      }),
       fc.record({ operationId: fc.string(), responses: fc.object({ maxDepth: 1 }) }),
     );
     const item = fc.dictionary(fc.constantFrom('get', 'post', 'put', 'delete', 'parameters'), part, {

@@ -200,3 +200,56 @@ describe('a pattern of a file', () => {
     expect(performance.now() - began).toBeLessThan(2_000);
   });
 });
+
+describe('templates beside a request', () => {
+  const HTTP = `contract: 1
+id: tickets
+destination: {name: Tickets, protocol: http}
+ownership: {owner: ops, reviewed_on: 2026-11-01, review_by: 2027-05-01}
+operations:
+  - id: ticket.create
+    match: ['POST /queues/{queue}/tickets']
+    effect: create
+    identity: [queue, title]
+    http: {method: POST, path: '/queues/{queue}/tickets', body: {title: '{title}', due: '{due?}', when: '{at/date}'}}
+    completion: {kind: synchronous}
+    guards: []
+    lookups:
+      - by: natural_fields
+        http: {path: '/queues/{queue}/tickets', query: {title: '{title}'}}
+        found: {items: {from: json}, where: [{path: /title, equals: '{title}'}], record: /id, content: [{path: /due, equals: '{due}'}]}
+        consistency: {kind: unknown}
+        proves: {present: applied_if_content_matches, absent: nothing}
+        evidence: {grade: documented}
+    outcomes: []
+    reversals: [{kind: none, restores: nothing, evidence: {grade: documented}}]
+`;
+
+  it('are right where each argument is one that the request uses', () => {
+    expect(said(HTTP)).toEqual([]);
+  });
+
+  it.each([
+    [
+      'identity: [queue, title]',
+      'identity: [queu, queue, title]',
+      '[queu,',
+      'The identity of ticket.create names the argument queu, which its request does not use; did you mean queue?',
+    ],
+    [
+      "query: {title: '{title}'}",
+      "query: {title: '{subject}'}",
+      'by: natural_fields',
+      'The look-up of ticket.create names the argument subject, which its request does not use; it uses queue, title, due and at.',
+    ],
+    [
+      'identity: [queue, title]',
+      "identity: [queue, title, colour]\n    target: {type: ticket, id: '{queue}/{colour}'}",
+      '[queue, title, colour]',
+      'The identity of ticket.create names the argument colour, which its request does not use; it uses queue, title, due and at.',
+    ],
+  ])('%s → %s: told where it is', (from, to, at, sentence) => {
+    const text = changed(HTTP, from, to);
+    expect(said(text)[0]).toBe(`f:${positionIn(text, at)}: ${sentence}`);
+  });
+});
