@@ -11,7 +11,7 @@ import { isSecond } from './destination.mjs';
 export const WAY_FAULTS = ['refused', 'name_not_found', 'tls_fail', 'connect_hang'];
 
 /** Far above what an answer takes here, on a busy machine too, and far below what a reader waits for. */
-const REPLY_TIMEOUT = 'PT0.5S';
+const REPLY_TIMEOUT = 'PT1.5S';
 const SETTINGS = {
   bounds: { attemptsMax: 2, elapsedMaxMs: 6_000, lookUpElapsedMaxMs: 400, sendByMs: 1_000 },
   lookUpTimeoutMs: 600,

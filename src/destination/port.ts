@@ -113,7 +113,8 @@ export type NoticeReport =
 
 export type ConnectReport =
   | { readonly connected: true }
-  | { readonly connected: false; readonly detail: string };
+  /** `isAway: false`: it was not asked; a rest, a place in line or a secret of ours stands in the way. */
+  | { readonly connected: false; readonly detail: string; readonly isAway?: false };
 
 export interface Destination {
   readonly name: string;

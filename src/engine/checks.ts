@@ -11,6 +11,7 @@ import { readLookup, readReadBack } from '../core/reply-reading.ts';
 import { fillTemplate, type TemplateValues } from '../core/template.ts';
 import type { Destination, Reply } from '../destination/port.ts';
 import { encodeReply } from './answers.ts';
+import { type Circuits, isItsOwn } from './circuits.ts';
 import type { EngineContext } from './context.ts';
 import { readPayload } from './payload.ts';
 import type { Recorder } from './recorder.ts';
@@ -26,10 +27,12 @@ type Asked =
 export class Checks {
   readonly #context: EngineContext;
   readonly #recorder: Recorder;
+  readonly #circuits: Circuits;
 
-  constructor(context: EngineContext, recorder: Recorder) {
+  constructor(context: EngineContext, recorder: Recorder, circuits: Circuits) {
     this.#context = context;
     this.#recorder = recorder;
+    this.#circuits = circuits;
   }
 
   /**
@@ -203,13 +206,21 @@ export class Checks {
   ): Promise<Asked> {
     const filled = fillTemplate(presentMembers(question.arguments as JsonObject, values.arguments), values);
     if (!filled.ok) return { answered: false };
-    if (!destination.isConnected() && !(await destination.connect()).connected) return { answered: false };
+    if (!destination.isConnected()) {
+      const connection = await destination.connect();
+      if (!connection.connected) {
+        if (connection.isAway !== false) await this.#circuits.failed(destination.name);
+        return { answered: false };
+      }
+    }
     const askedAt = this.#context.environment.now();
     const report = await destination.ask({
       tool: question.name,
       payload: canonicalJson(filled.value),
       timeoutMs,
     });
+    const isAnswer = report.answered && isItsOwn(report.reply);
+    await (isAnswer ? this.#circuits.answered(destination.name) : this.#circuits.failed(destination.name));
     return report.answered ? { answered: true, askedAt, reply: report.reply } : { answered: false };
   }
 }

@@ -270,7 +270,8 @@ export class NewOperations {
     }
     if (operation.stage !== 'ready') return { events: proposed.events, operation };
     const destination = context.destinations.get(proposal.destination);
-    const isConnected = destination?.isConnected() === true;
+    const isAnswering = extras.observed !== undefined || this.#sender.circuits.isClosed(proposal.destination);
+    const isConnected = destination?.isConnected() === true && isAnswering;
     // Connecting takes time that no claim should be held for: the sender does it, and claims then.
     if (!isConnected && extras.goOn === undefined) return { events: proposed.events, operation };
     const lock =

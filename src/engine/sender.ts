@@ -11,6 +11,7 @@ import { isStatementCurrent, isUnsettled, type Operation } from '../core/operati
 import type { ConnectReport, Destination, LateReply, SendReport } from '../destination/port.ts';
 import { encodeReply } from './answers.ts';
 import { Checks } from './checks.ts';
+import { Circuits, isItsOwn } from './circuits.ts';
 import { type EngineContext, newId, newReview, scopeNow } from './context.ts';
 import { GuardTrust } from './guard-trust.ts';
 import { readPayload, type StoredPayload } from './payload.ts';
@@ -50,10 +51,13 @@ export class Sender {
   readonly #handedOver = new Set<string>();
   /** One timer for an operation: a later call takes the place of an earlier one. */
   readonly #timers = new Map<string, () => void>();
+  /** Operations that are looked up at once: their destination answers again. */
+  readonly #hurried = new Set<string>();
   /** What a caller that waits has given beside its arguments, by operation; it goes with it when it leaves. */
   readonly #waiting = new Map<string, Beside>();
   readonly #recorder: Recorder;
   readonly #trust: GuardTrust;
+  readonly circuits: Circuits;
   readonly #checks: Checks;
   #closing = false;
 
@@ -61,7 +65,8 @@ export class Sender {
     this.#context = context;
     this.#trust = new GuardTrust(context);
     this.#recorder = new Recorder(context, this.#trust);
-    this.#checks = new Checks(context, this.#recorder);
+    this.circuits = new Circuits(context);
+    this.#checks = new Checks(context, this.#recorder, this.circuits);
     for (const destination of context.destinations.values()) {
       destination.onLateReply = (late) => void this.#late(destination, late);
     }
@@ -101,6 +106,11 @@ export class Sender {
   waitsFor(id: string, beside: Beside): () => void {
     this.#waiting.set(id, beside);
     return () => this.#waiting.delete(id);
+  }
+
+  /** What its next look-up waited for is over. */
+  hurry(id: string): void {
+    this.#hurried.add(id);
   }
 
   /** It was not recorded after all. */
@@ -160,7 +170,7 @@ export class Sender {
       return undefined;
     const destination = this.#context.destinations.get(operation.destination);
     if (destination === undefined) return undefined;
-    const connection = await connected(destination, mayConnect);
+    const connection = await this.#connected(destination, mayConnect);
     const payload = await readPayload(this.#context, operation);
     await this.#context.refreshFacts();
     const facts = connection.connected
@@ -169,6 +179,28 @@ export class Sender {
     const detail = connection.connected ? `it lists no tool ${operation.tool}` : connection.detail;
     const started = await this.#start(record, payload, facts, detail);
     return started === undefined ? undefined : this.#send(started);
+  }
+
+  /** Of an open circuit one is let through at a time: a look-up where one is due, else what is to be sent anyway. */
+  async #connected(destination: Destination, mayConnect: boolean): Promise<ConnectReport> {
+    const { name } = destination;
+    if (!this.circuits.isClosed(name)) {
+      const isHeldBack = !mayConnect || (await this.#hasLookUps(name));
+      if (isHeldBack || (await this.circuits.closedUntil(name)) !== undefined) {
+        return { connected: false, detail: this.circuits.words(name) ?? 'it did not answer a moment ago' };
+      }
+    }
+    if (destination.isConnected()) return { connected: true };
+    if (!mayConnect) return { connected: false, detail: 'it did not answer a moment ago' };
+    const connection = await destination.connect();
+    if (!connection.connected && connection.isAway !== false) await this.circuits.failed(name);
+    return connection;
+  }
+
+  async #hasLookUps(destination: string): Promise<boolean> {
+    const { store, tenant } = this.#context;
+    const query = { tenant, queues: [destination], stages: ['checking'], limit: 1 };
+    return (await store.live(query)).length > 0;
   }
 
   /** The claim: D8's conditions, the locks and the attempt's start in one commit. */
@@ -274,8 +306,17 @@ export class Sender {
     const report = await sent;
     context.reached('reply_received');
     const recorded = await this.#recordReport(started, report);
+    await this.#noticeHealth(operation.destination, report);
     this.#handedOver.delete(started.attempt);
     return recorded;
+  }
+
+  /** What we refused ourselves says nothing about it; a whole reply does, whatever it says. */
+  async #noticeHealth(destination: string, report: SendReport): Promise<void> {
+    if (report.left === 'no' ? report.proof === 'refused_by_sender' : report.ended === 'aborted') return;
+    const reply = report.left === 'maybe' ? report.reply : undefined;
+    const isAnswer = reply !== undefined && isItsOwn(reply);
+    await (isAnswer ? this.circuits.answered(destination) : this.circuits.failed(destination));
   }
 
   /** A leg that cannot be recorded does not leave. */
@@ -341,9 +382,15 @@ export class Sender {
 
   async #check(record: OperationRecord): Promise<OperationRecord | undefined> {
     const { id, why, destination: name } = record.operation;
-    if (why !== undefined && 'nextAt' in why && this.#later(id, why.nextAt)) return undefined;
+    const isHurried = this.#hurried.delete(id);
+    if (!isHurried && why !== undefined && 'nextAt' in why && this.#later(id, why.nextAt)) return undefined;
     const destination = this.#context.destinations.get(name);
     if (destination === undefined) return undefined;
+    const until = await this.circuits.closedUntil(name);
+    if (until !== undefined) {
+      this.#later(id, until);
+      return undefined;
+    }
     const checked = await this.#checks.check(record, destination);
     if (checked !== 'later') return checked;
     this.#later(id, this.#context.environment.now() + UNKNOWN_TOOLS_MS);
@@ -424,12 +471,6 @@ export class Sender {
       this.#context.report(`Operation ${id} could not be carried on: ${describe(cause)}`);
     }
   }
-}
-
-async function connected(destination: Destination, mayConnect: boolean): Promise<ConnectReport> {
-  if (destination.isConnected()) return { connected: true };
-  if (!mayConnect) return { connected: false, detail: 'it did not answer a moment ago' };
-  return destination.connect();
 }
 
 function firstLock(locks: LockRecords, operation: string): string | undefined {

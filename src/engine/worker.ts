@@ -35,6 +35,7 @@ export class Worker {
     this.#context = context;
     this.#sender = sender;
     this.#presence = presence;
+    sender.circuits.onClosed = (destination) => void this.#answersAgain(destination);
     sender.onFreed = (operations) => {
       for (const operation of operations) this.nudge(operation);
     };
@@ -54,6 +55,33 @@ export class Worker {
   /** Resolves when nothing that was begun here is out any more. */
   async idle(): Promise<void> {
     await Promise.allSettled([...this.#underWay]);
+  }
+
+  /** What waited for its health alone goes on by itself: look-ups at once, whenever they were due. */
+  async #answersAgain(destination: string): Promise<void> {
+    const { report, store, tenant } = this.#context;
+    try {
+      let after: string | undefined;
+      for (;;) {
+        const rows = await store.live({
+          tenant,
+          queues: [destination],
+          stages: ['ready', 'checking'],
+          limit: PAGE,
+          ...(after === undefined ? {} : { after }),
+        });
+        for (const { stage, stream } of rows) {
+          const id = stream.slice('op:'.length);
+          if (stage === 'checking') this.#sender.hurry(id);
+          this.nudge(id);
+        }
+        after = rows.at(-1)?.order;
+        if (rows.length < PAGE) return;
+      }
+    } catch (cause) {
+      // The next scan finds them as they fall due.
+      report(`What waits for ${destination} could not be looked at: ${describe(cause)}`);
+    }
   }
 
   /** An operation may have become sendable: it is looked at in the next turn. */
@@ -83,6 +111,7 @@ export class Worker {
       const now = this.#context.environment.monotonic();
       if (foreign === this.#foreignCommits && now < this.#scanAt) return;
       if (foreign !== this.#foreignCommits) await this.#tellWaiters();
+      if (foreign !== this.#foreignCommits) await this.#sender.circuits.refresh();
       this.#foreignCommits = foreign;
       this.#scanAt = now + SCAN_MS;
       await this.#scan();
@@ -225,7 +254,7 @@ export class Worker {
   #mayTry(name: string): boolean {
     const destination = this.#context.destinations.get(name);
     if (destination === undefined) return false;
-    if (destination.isConnected()) return true;
+    if (destination.isConnected() && this.#sender.circuits.isClosed(name)) return true;
     const now = this.#context.environment.monotonic();
     if (now < (this.#reconnectAt.get(name) ?? 0)) return false;
     this.#reconnectAt.set(name, now + SCAN_MS);

@@ -102,6 +102,7 @@ describe('what is proven not to have left', () => {
     await expect.poll(() => destination.isConnected()).toBe(false);
     expect(await destination.connect()).toEqual({
       connected: false,
+      isAway: false,
       detail: 'all its connections are taken',
     });
     await destination.close();
@@ -115,6 +116,7 @@ describe('what is proven not to have left', () => {
     expect(destination.isConnected()).toBe(false);
     expect(await destination.connect()).toEqual({
       connected: false,
+      isAway: false,
       detail: expect.stringMatching(/^it asked to be left alone until \d{4}-\d\d-\d\dT/),
     });
   });
@@ -260,7 +262,7 @@ describe('secrets', () => {
     const secrets = new Secrets({ token: reference }, { BROKEN: 'a\nb' });
     const url = fixture.url();
     const destination = open(url, { headers, secrets });
-    expect(await destination.connect()).toEqual({ connected: false, detail });
+    expect(await destination.connect()).toEqual({ connected: false, detail, isAway: false });
     expect(await destination.send(sendRequest(frozen('a')))).toEqual({
       left: 'no',
       proof: 'refused_by_sender',

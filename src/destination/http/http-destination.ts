@@ -118,7 +118,7 @@ export class HttpDestination implements Destination {
   /** That it can be connected to, that every secret is there, and that there is a place in line; nothing is sent. */
   async connect(): Promise<ConnectReport> {
     if (this.#closing !== undefined) return { connected: false, detail: CLOSED };
-    if (!this.#rest.isOver) return { connected: false, detail: this.#rest.words };
+    if (!this.#rest.isOver) return { connected: false, detail: this.#rest.words, isAway: false };
     if (!this.#isReachable) {
       this.#connecting ??= this.#connect().finally(() => {
         this.#connecting = undefined;
@@ -127,12 +127,12 @@ export class HttpDestination implements Destination {
       if (!report.connected) return report;
     }
     if (await this.#writing.whenFree(this.#options.timeouts.queueMs)) return { connected: true };
-    return { connected: false, detail: ALL_TAKEN };
+    return { connected: false, detail: ALL_TAKEN, isAway: false };
   }
 
   async #connect(): Promise<ConnectReport> {
     const headers = this.#configuredHeaders();
-    if (typeof headers === 'string') return { connected: false, detail: headers };
+    if (typeof headers === 'string') return { connected: false, detail: headers, isAway: false };
     const { hostname, port, protocol } = this.#url;
     const host = hostname.replace(/^\[|\]$/g, '');
     const failure = await new Promise<Error | null>((resolve) => {
