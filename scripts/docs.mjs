@@ -278,7 +278,8 @@ export function renderRepeats({ SITUATIONS, shippedAnswers }) {
     'asked of the core itself, which names no destination: everything comes from the facts in `src/contracts/catalogue`.',
     '`counterfoil contract check ID` says the same in sentences.',
     '',
-    '- **again**: sent again by us, within the bounds of tries and time, and never under another key.',
+    '- **again**: sent again by us, the same bytes, within the bounds of tries and time; in brackets the guard of the',
+    '  destination that makes it harmless, should the first try have happened after all.',
     '- **look up**, **read back**, **ask**: something is read; nothing is sent.',
     '- **done**, **rejected**, **error**: closed, and not sent again by us.',
     '- **person**: nothing is sent by us; a person decides, and is told why.',
@@ -317,6 +318,7 @@ const REASONS = {
 function answerCell({ effect, step }) {
   if (step === undefined) return '–';
   if (step.step === 'close') return EFFECT_CELLS[effect] ?? `closed, ${effect}`;
+  if (step.under !== undefined) return `again (${step.under.replaceAll('_', ' ')})`;
   if (step.step !== 'park') return STEP_CELLS[step.step] ?? step.step.replaceAll('_', ' ');
   return `person (${REASONS[step.why.code] ?? step.why.code.replaceAll('_', ' ')})`;
 }

@@ -14,7 +14,7 @@ import {
   RESUME_WINDOW_DEFAULT,
 } from '../contracts/gateway-config.ts';
 import { lintAgreement, waiverFor } from '../contracts/going-live.ts';
-import { type GatewaySetup, loadGatewaySetup } from '../contracts/load.ts';
+import { type GatewaySetup, loadOwnersFile } from '../contracts/load.ts';
 import { formatProblem } from '../contracts/problem.ts';
 import { argumentsOfTools, readToolList, type ToolListing } from '../contracts/tool-listing.ts';
 import { reasonOf } from './gateway-setup.ts';
@@ -108,7 +108,7 @@ function readText(path: string, file: string): string {
 /** @throws {CommandFault} where the configuration, or a file that it names, cannot be used */
 export function readConfig(file: string): GivenConfig {
   const folder = dirname(resolve(file));
-  const setup = loadGatewaySetup(readText(resolve(file), file), file, {
+  const setup = loadOwnersFile(readText(resolve(file), file), file, {
     today: today(),
     readText(name) {
       try {

@@ -88,7 +88,7 @@ function checkKey(operation: ContractOperation, http: HttpWrite, path: Path): re
   const at = [...path, 'guards', operation.guards.indexOf(guard), 'carrier'];
   const isPlaced = JSON.stringify([http.path, http.query, http.headers, http.body]).includes('{$key}');
   if (guard.kind === 'client_identity' && !isPlaced && where === 'path') return [];
-  // What is no expression, or none that may be tried, is told of the guard itself.
+  // Such a pattern is told of by itself, and nothing is tried by it.
   if (pattern !== undefined && !boundedPattern(pattern).ok) return [];
   if (requestKey(SOME_ID, guard.carrier) === undefined) {
     return [

@@ -124,7 +124,8 @@ function lintStamps(contract: Contract, operation: ContractOperation, path: Path
       sentence: `A look-up of ${id} finds it by our reference in ${place?.name ?? place?.in}, and ${missing}: what is sent does not carry the reference.`,
     });
   }
-  if (stamp !== undefined && !templateNames([lookups]).includes('$stamp')) {
+  // What an answer echoes is told from the answer to another request.
+  if (stamp !== undefined && !templateNames([lookups, operation.http?.answer]).includes('$stamp')) {
     lints.push({
       code: 'stamp_not_looked_for',
       operation: id,

@@ -88,7 +88,7 @@ function predicate({ effect, situation }: Answer, step: NextStep, operation: Con
     case 'send_again':
       return situation === 'not_sent' || situation === 'refused_for_now'
         ? `it is sent again by us, at most ${DEFAULT_BOUNDS.attemptsMax} times within ${durationWords(DEFAULT_BOUNDS.elapsedMaxMs)}`
-        : `it is sent again by us${operation.guards.length === 0 ? '' : `, with the same ${listed(operation.guards.map(carrierWords), 'or')}`}`;
+        : `it is sent again by us${underWords(step.under, operation)}`;
     case 'look_up':
       return situation === 'not_found_early' || situation === 'inconclusive'
         ? 'that claims nothing: it is looked up again'
@@ -104,6 +104,12 @@ function predicate({ effect, situation }: Answer, step: NextStep, operation: Con
     case 'park':
       return `nothing is sent by us: ${whyWords(step)}`;
   }
+}
+
+/** What makes it harmless, should the first try have happened after all. */
+function underWords(under: Guard['kind'] | undefined, { guards }: ContractOperation): string {
+  const guard = guards.find(({ kind }) => kind === under);
+  return guard === undefined ? '' : `, byte for byte and under its ${carrierWords(guard)}`;
 }
 
 function byWords({ lookups }: ContractOperation): string {

@@ -3,7 +3,7 @@
 import type { JsonObject } from '../core/canonical.ts';
 import { type Contract, durationMs, type Mode, type ToolFacts } from '../core/contract.ts';
 import { compileToolFacts } from './compile.ts';
-import type { GatewayConfig, ToolDeclaration } from './gateway-config.ts';
+import type { GatewayConfig, RecoveryRoute, ToolDeclaration, Waiver } from './gateway-config.ts';
 import { closest, type Finding, listed } from './problem.ts';
 
 /** Where a secret lies; its value is in no file of ours. */
@@ -32,6 +32,30 @@ export interface HttpDestinationConfig {
   readonly tls?: { readonly ca?: string };
   readonly notices?: { readonly secret: string; readonly tolerance?: string };
   readonly tools?: { readonly [operation: string]: ToolDeclaration };
+  readonly owner?: string;
+  readonly recovery?: RecoveryRoute;
+  readonly may_stop?: readonly string[];
+  readonly waivers?: readonly Waiver[];
+}
+
+/** The same as what an owner decides about any server: each operation that can be sent is a tool. */
+export function asGatewayConfig(config: HttpDestinationConfig, contract: Contract): GatewayConfig {
+  const { destination, may_stop: mayStop, mode, owner, recovery, waivers } = config;
+  const sent = contract.operations.filter(({ http }) => http !== undefined);
+  return {
+    destination,
+    ...(mode === undefined ? {} : { mode }),
+    ...(owner === undefined ? {} : { owner }),
+    ...(recovery === undefined ? {} : { recovery }),
+    ...(mayStop === undefined ? {} : { may_stop: mayStop }),
+    ...(waivers === undefined ? {} : { waivers }),
+    tools: Object.fromEntries(
+      sent.map(({ id }) => {
+        const own = Object.hasOwn(config.tools ?? {}, id) ? config.tools?.[id] : undefined;
+        return [id, { ...own, contract_operation: `${contract.id}/${id}` }];
+      }),
+    ),
+  };
 }
 
 const LOOPBACK = /^(localhost|127(?:\.\d+){3}|\[::1\])$/i;
@@ -129,18 +153,8 @@ export function httpFacts(
   contract: Contract,
 ): (destination: string, tool: string, args: JsonObject) => ToolFacts | undefined {
   const contracts = [contract];
-  const sent = contract.operations.filter(({ http }) => http !== undefined);
-  const known = new Set(sent.map(({ id }) => id));
-  const rules: GatewayConfig = {
-    destination: config.destination,
-    ...(config.mode === undefined ? {} : { mode: config.mode }),
-    tools: Object.fromEntries(
-      sent.map(({ id }) => {
-        const own = Object.hasOwn(config.tools ?? {}, id) ? config.tools?.[id] : undefined;
-        return [id, { ...own, contract_operation: `${contract.id}/${id}` }];
-      }),
-    ),
-  };
+  const rules = asGatewayConfig(config, contract);
+  const known = new Set(Object.keys(rules.tools ?? {}));
   return (destination, tool, args) => {
     if (destination !== config.destination || !known.has(tool)) return undefined;
     const query = { hints: undefined, ownerRules: [], toolDigest: '' };

@@ -8,6 +8,7 @@ import { checkTogether, type Loaded } from './check-together.ts';
 import { placed, readDocument, type SourceText } from './document.ts';
 import { checkGatewayConfig, type GatewayConfig } from './gateway-config.ts';
 import {
+  asGatewayConfig,
   checkHttpDestination,
   checkWithContract,
   type HttpDestinationConfig,
@@ -80,6 +81,8 @@ export function loadServeConfig(text: string, fileName: string): LoadedServeConf
 export interface LoadedHttpDestination {
   readonly ok: true;
   readonly config: HttpDestinationConfig;
+  readonly source: SourceText;
+  readonly contractSource: SourceText;
   readonly contract: Contract;
   readonly notes: readonly Problem[];
 }
@@ -102,7 +105,8 @@ export function loadHttpDestination(
   if (!loaded.ok) return loaded;
   const problems = placed(checkWithContract(config, loaded.contract), source);
   if (problems.length > 0) return { ok: false, problems: inOrder(problems) };
-  return { ok: true, config, contract: loaded.contract, notes: loaded.notes };
+  const { contract, notes, source: contractSource } = loaded;
+  return { ok: true, config, contract, notes, source, contractSource };
 }
 
 function load<Value>(
@@ -176,4 +180,25 @@ export function loadGatewaySetup(
   // What a file that was refused would have said is not known, so that nothing is compared with it.
   if (problems.length === 0) problems.push(...checkTogether(setup));
   return problems.length > 0 ? { ok: false, problems } : { ok: true, ...setup, notes };
+}
+
+/** A configuration of either kind, of one server or of one destination over HTTP, as what its owner decides. */
+export function loadOwnersFile(
+  text: string,
+  fileName: string,
+  options: { readonly readText: ReadText; readonly today?: string },
+): GatewaySetup | Refused {
+  const read = readDocument(text, fileName);
+  const isHttp = read.ok && typeof read.value === 'object' && read.value !== null && 'url' in read.value;
+  if (!isHttp) return loadGatewaySetup(text, fileName, options);
+  const loaded = loadHttpDestination(text, fileName, options);
+  if (!loaded.ok) return loaded;
+  const { config, contract, contractSource, notes, source } = loaded;
+  return {
+    ok: true,
+    config: { value: { ...asGatewayConfig(config, contract), contracts: [config.contract] }, source },
+    contracts: [{ value: contract, source: contractSource }],
+    bindings: [],
+    notes,
+  };
 }

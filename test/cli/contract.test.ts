@@ -159,6 +159,28 @@ describe('counterfoil blueprint', () => {
     expect(page).not.toMatch(/<script|<b>|https?:\/\//);
   });
 
+  test('of a destination over HTTP: the guard with its window, and what follows', async () => {
+    write('zendesk.contract.yaml', readShippedContract('zendesk-tickets'));
+    const config = write(
+      'zendesk.destination.yaml',
+      `destination: support
+url: http://127.0.0.1:9/api/v2
+contract: zendesk.contract.yaml
+owner: service desk
+tools: {ticket.create: {class: ordinary, may_stop: [on-call]}}
+`,
+    );
+    const { stdout } = await counterfoil(['blueprint', '--config', config]);
+    expect(stdout).toContain('    guard         request key (Idempotency-Key): known for at least PT2H');
+    expect(stdout).toContain('    owner         service desk\n');
+    expect(stdout).toContain('    may stop      on-call\n');
+    expect(stdout).toContain(
+      'it is sent again by us, byte for byte and under its request key (Idempotency-Key).',
+    );
+    const check = await counterfoil(['contract', 'check', '--config', config]);
+    expect([check.code, check.stdout]).toEqual([2, expect.stringContaining('[route_missing]')]);
+  });
+
   test('of a shipped binding; a name that is not shipped is told with the nearest', async () => {
     const shipped = await counterfoil(['blueprint', '--server', 'server-memory']);
     expect(shipped.stdout).toContain('entities.delete');

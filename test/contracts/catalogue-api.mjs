@@ -1,4 +1,4 @@
-// The documented shapes of eight APIs, in a process of its own with its own log: what is written is kept, what is asked for
+// The documented shapes of ten APIs, in a process of its own with its own log: what is written is kept, what is asked for
 // is found. Under /lost the answer to the first write is cut off after it was kept.
 
 import { appendFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ const worlds = new Map();
 
 /** One world for each address, so that the tests do not see each other's records. */
 function worldOf(name) {
-  if (!worlds.has(name)) worlds.set(name, { records: [], zones: new Map(), writes: 0 });
+  if (!worlds.has(name)) worlds.set(name, { records: [], keys: [], zones: new Map(), writes: 0 });
   return worlds.get(name);
 }
 
@@ -101,6 +101,52 @@ const ROUTES = [
   ],
 ];
 
+/** Objects of a cluster: a name is taken once, and a list is by its label. */
+ROUTES.push(
+  [
+    'POST',
+    /^\/apis\/apps\/v1\/namespaces\/n\/deployments$/,
+    write((body, id) => {
+      const { generateName: prefix, ...metadata } = body.metadata;
+      const name = prefix === undefined ? metadata.name : `${prefix}${id}`;
+      return { ...body, metadata: { ...metadata, name, uid: `uid-${id}`, resourceVersion: '1' } };
+    }, 201),
+  ],
+  [
+    'GET',
+    /^\/apis\/apps\/v1\/namespaces\/n\/deployments\/([\w-]+)$/,
+    ({ match, records }) => records.find(({ metadata }) => metadata.name === match[1]) ?? NOT_FOUND,
+  ],
+  [
+    'GET',
+    /^\/apis\/apps\/v1\/namespaces\/n\/deployments$/,
+    ({ query, records }) => ({
+      items: records.filter(
+        ({ metadata }) => query.get('labelSelector') === `operation-id=${metadata.labels['operation-id']}`,
+      ),
+    }),
+  ],
+  [
+    'POST',
+    /^\/customers$/,
+    write((body, id, world, headers) => {
+      world.keys.push(headers['idempotency-key']);
+      return { id: `cus_${id}`, email: body.email, metadata: { operation: body['metadata[operation]'] } };
+    }),
+  ],
+  [
+    'GET',
+    /^\/events$/,
+    ({ records, world }) => ({
+      data: records.map((object, index) => ({
+        type: 'customer.created',
+        request: { idempotency_key: world.keys[index] },
+        data: { object },
+      })),
+    }),
+  ],
+);
+
 const NOT_FOUND = Symbol('not found');
 
 function write(make, status = 200) {
@@ -115,7 +161,9 @@ async function answered(request, response) {
   const chunks = [];
   for await (const chunk of request) chunks.push(chunk);
   const text = Buffer.concat(chunks).toString();
-  const body = text === '' ? undefined : JSON.parse(text);
+  const isForm = request.headers['content-type'] === 'application/x-www-form-urlencoded';
+  const body =
+    text === '' ? undefined : isForm ? Object.fromEntries(new URLSearchParams(text)) : JSON.parse(text);
   const route = ROUTES.find(([method, form]) => method === request.method && form.test(path));
   const log = (entry) => appendFileSync(logPath, `${JSON.stringify({ world: name, ...entry })}\n`);
   const answer = (status, value) => {
@@ -134,7 +182,7 @@ async function answered(request, response) {
     return found === NOT_FOUND ? answer(404, { error: 'not found' }) : answer(200, found);
   }
   world.writes += 1;
-  const made = does.make(body, world.writes, world);
+  const made = does.make(body, world.writes, world, request.headers);
   if (made !== undefined) world.records.push(made);
   log({ event: 'write', path, body });
   if (fault === 'lost' && world.writes === 1) return request.socket.destroy();

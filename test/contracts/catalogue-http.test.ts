@@ -21,11 +21,22 @@ interface Written {
 
 const START = { dateTime: '2026-12-01T10:00:00', timeZone: 'UTC' };
 const END = { dateTime: '2026-12-01T11:00:00', timeZone: 'UTC' };
+const OBJECT = {
+  group: 'apps',
+  version: 'v1',
+  ns: 'n',
+  resource: 'deployments',
+  kind: 'Deployment',
+  spec: {},
+};
 const RECORDS = [{ content: '192.0.2.7', disabled: false }];
 const SET = { server_id: 'localhost', zone_id: 'example.org.', name: 'www.example.org.', type: 'A' };
 
 /** Contract and operation, the arguments of a call, and the id that the destination gives it. */
 const WRITES: readonly (readonly [string, string, { readonly [name: string]: unknown }, unknown])[] = [
+  ['stripe', 'customer.create', { email: 'ada@example.org', name: 'Ada' }, 'cus_1'],
+  ['kubernetes', 'object.create.named', { ...OBJECT, name: 'web' }, 'uid-1'],
+  ['kubernetes', 'object.create.generated', { ...OBJECT, prefix: 'web-' }, 'uid-1'],
   ['zendesk-tickets', 'ticket.create', { subject: 'Printer', body: 'It burns.' }, '1'],
   ['jira-cloud', 'issue.create', { project: 'OPS', type: 'Task', summary: 'Move the database' }, 'OPS-1'],
   ['servicenow-table', 'record.create', { table: 'change_request', short_description: 'Move it' }, 'sys1'],
