@@ -13,6 +13,7 @@ import { durationMs } from './core/contract.ts';
 import type { Reached } from './core/stopping-points.ts';
 import { openHttpDestination } from './destination/http/http-destination.ts';
 import { Secrets } from './destination/http/secrets.ts';
+import { offersSignIn, speaksOlderTransport } from './destination/mcp/http-signs.ts';
 import { type HttpUpstreamOptions, openHttpUpstream } from './destination/mcp/http-upstream.ts';
 import { type KnownGeneration, SessionView } from './destination/mcp/session-view.ts';
 import type { StdioCommand } from './destination/mcp/stdio-child.ts';
@@ -24,6 +25,7 @@ import { type Environment, systemEnvironment } from './engine/environment.ts';
 import { Ledger, type OwnerRule } from './engine/ledger.ts';
 import { DEFAULT_SETTINGS } from './engine/settings.ts';
 import { type AnswersOut, noAnswersOut, Waiters } from './engine/waiters.ts';
+import { FollowedPolicy } from './gateway/followed-policy.ts';
 import { authenticateBearer } from './gateway/http/bearer.ts';
 import { type Authenticate, type DoorEndpoint, HttpDoor } from './gateway/http/http-door.ts';
 import { type EndpointLimits, McpEndpoint } from './gateway/http/mcp-endpoint.ts';
@@ -433,6 +435,8 @@ export async function composeStdioGateway(parts: StdioGatewayParts): Promise<Run
 interface Guarded {
   readonly server: GuardedServer;
   readonly facts: ServerFacts;
+  readonly report: (message: string) => void;
+  followPolicy: () => Promise<void> | undefined;
 }
 
 function guardServer(
@@ -445,7 +449,7 @@ function guardServer(
 ): Guarded {
   const facts = new ServerFacts(parts.destination, parts.rules, server.tools, parts.report);
   server.setFacts(facts);
-  return { server, facts };
+  return { server, facts, report: parts.report, followPolicy: () => undefined };
 }
 
 /** A ledger that sends to guarded servers, and judges by what is known of their tools. */
@@ -460,11 +464,22 @@ async function composeGuardingLedger(
     factsFor: (destination, tool, args) => byName.get(destination)?.for(destination, tool, args),
     refreshFacts: async () => {
       const rules = await ledger.rules();
-      for (const { facts } of guarded) facts.confirm(rules);
+      for (const { facts, followPolicy } of guarded) {
+        await followPolicy();
+        facts.confirm(rules);
+      }
     },
     toleratesClosedStore: true,
   });
-  for (const { server, facts } of guarded) {
+  for (const one of guarded) {
+    const { server, facts, report } = one;
+    const followed = new FollowedPolicy({
+      policies: ledger.policies,
+      facts,
+      destination: server.name,
+      report,
+    });
+    one.followPolicy = () => followed.look();
     server.onListed = async () => {
       const tools = [...(server.tools.all?.values() ?? [])];
       const firstSeen = await ledger.tools.seeIfPossible(server.name, tools);
@@ -607,11 +622,11 @@ export async function composeHttpGateway(parts: HttpGatewayParts): Promise<Runni
     (parts.unservable ?? []).map(({ name, problem }) => [`/mcp/${name}`, { server: name, problem }]),
   );
   const paths = new Map<string, string>();
-  for (const { name, server, facts, openUpstream, openShared, run } of served) {
+  for (const { name, server, facts, followPolicy, openUpstream, openShared, run } of served) {
     const schemas = new SchemaChecks(report);
     const mayWrite = async (requester: string): Promise<boolean> =>
       mayPrincipalWrite(requester, await ledger.tokens.all());
-    const common = { ledger, server, facts, run, mayWrite, where, report, reached, schemas };
+    const common = { ledger, server, facts, followPolicy, run, mayWrite, where, report, reached, schemas };
     const endpoint = new McpEndpoint({ ...common, ...parts.limits, openUpstream, openShared });
     const path = `/mcp/${name}`;
     paths.set(name, path);
@@ -688,17 +703,20 @@ async function canRead(ledger: Ledger): Promise<boolean> {
 
 // ── One look at a server, before anything stands in front of it ────────────────────────────────────────────
 
-export interface InspectionParts {
+interface LookParts {
   /** The name under which the destination is, or would be, recorded. */
   readonly destination: string;
+  readonly ownerRules: readonly OwnerRule[];
+  readonly timeoutMs: number;
+  readonly version: string;
+}
+
+export interface InspectionParts extends LookParts {
   readonly command: string;
   readonly args: readonly string[];
   /** The whole environment of the server. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string | undefined;
-  readonly ownerRules: readonly OwnerRule[];
-  readonly timeoutMs: number;
-  readonly version: string;
   /** What the server says on its standard error, as it comes. */
   readonly onStderr: (chunk: Buffer) => void;
 }
@@ -721,6 +739,43 @@ export async function inspectStdioServer(parts: InspectionParts): Promise<Server
   });
   try {
     return await inspectServer(upstream, parts);
+  } finally {
+    await upstream.close();
+  }
+}
+
+export interface HttpInspectionParts extends LookParts {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export type HttpInspection =
+  /** `offersSignIn`: it answers whoever asks, and may treat those who have signed in otherwise. */
+  | (ServerInspection & { readonly answered: true; readonly offersSignIn: boolean })
+  | (ServerInspection & {
+      readonly answered: false;
+      /** Why no gateway could reach it; absent where that is not known. */
+      readonly refusal?: 'sign_in' | 'credential' | 'older_transport';
+    });
+
+/** Asks a server at its address what it is and what tools it has. Nothing is called and nothing recorded. */
+export async function inspectHttpServer(parts: HttpInspectionParts): Promise<HttpInspection> {
+  const { destination: name, url, headers, timeoutMs: startTimeoutMs, version: clientVersion } = parts;
+  const upstream = openHttpUpstream({ name, url, headers, startTimeoutMs, clientVersion });
+  const isAnonymous = Object.keys(headers).length === 0;
+  try {
+    const inspection = await inspectServer(upstream, parts);
+    if (inspection.answered) {
+      return { ...inspection, offersSignIn: isAnonymous && (await offersSignIn(url)) };
+    }
+    const { status = 0, hasChallenge = false } = upstream.refusal ?? {};
+    if (status === 401 && hasChallenge) {
+      return { ...inspection, refusal: isAnonymous ? 'sign_in' : 'credential' };
+    }
+    const mayBeOlder = [400, 404, 405].includes(status);
+    return mayBeOlder && (await speaksOlderTransport(url, headers))
+      ? { ...inspection, refusal: 'older_transport' }
+      : inspection;
   } finally {
     await upstream.close();
   }

@@ -17,6 +17,7 @@ import { pausesOf, readConfig } from './contract.ts';
 import { withLedger } from './data-directory.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, print, printJson } from './output.ts';
+import { toType } from './starter.ts';
 
 export interface BlueprintOptions {
   readonly config?: string;
@@ -38,8 +39,7 @@ export async function blueprint(options: BlueprintOptions): Promise<number> {
   return EXIT.done;
 }
 
-const ELSEWHERE =
-  'Of a configuration: counterfoil blueprint --config FILE; of a shipped binding: counterfoil blueprint --server NAME.';
+const ELSEWHERE = `Of a configuration: ${toType('blueprint --config FILE')}; of a shipped binding: ${toType('blueprint --server NAME')}.`;
 
 interface Shipped {
   readonly binding: Binding;

@@ -6,7 +6,8 @@ import { findLeftovers } from '../clients/client-file.ts';
 import type { GuardedEntry, Journal } from '../clients/journal.ts';
 import type { OwnerRule } from '../engine/ledger.ts';
 import { type Check } from './check-machine.ts';
-import { type Look, lookAtAll } from './look.ts';
+import { isAtAddress, type Look, lookAtAll } from './look.ts';
+import { toType } from './starter.ts';
 import { type Survey, type SurveyedServer, survey } from './survey.ts';
 
 export interface ClientChecksOptions {
@@ -16,7 +17,7 @@ export interface ClientChecksOptions {
   readonly timeoutMs: number;
 }
 
-const INIT = 'counterfoil init';
+const INIT = toType('init');
 
 export async function checkClients(options: ClientChecksOptions): Promise<readonly Check[]> {
   const found = await survey({}, options.journal.names);
@@ -29,7 +30,9 @@ export async function checkClients(options: ClientChecksOptions): Promise<readon
       },
     ];
   }
-  const toStart = found.servers.filter((server) => mayBeStarted(server, options.journal.guarded));
+  const toStart = found.servers.filter(
+    (server) => mayBeStarted(server, options.journal.guarded) || mayBeAsked(server),
+  );
   const looks = await lookAtAll(toStart, { ...options, surroundings: found.surroundings });
   return [
     ...unreadableFiles(found),
@@ -51,10 +54,16 @@ function mayBeStarted(
   { standing, entry, place, file }: SurveyedServer,
   guarded: readonly GuardedEntry[],
 ): boolean {
-  if (standing.kind !== 'ours' || standing.own.inner === undefined || entry.isOff) return false;
+  if (standing.kind !== 'ours' || entry.isOff) return false;
+  if (standing.own.inner === undefined && standing.own.address === undefined) return false;
   return (
     place.scope === 'user' || guarded.some((each) => each.file === file.path && each.after === entry.text)
   );
+}
+
+/** One over HTTP that is its reader's own choice: whether it could be behind us at all, only the server can say. */
+function mayBeAsked({ standing, entry, place }: SurveyedServer): boolean {
+  return standing.kind === 'open' && entry.server.kind === 'http' && place.scope === 'user' && !entry.isOff;
 }
 
 function unreadableFiles(found: Survey): readonly Check[] {
@@ -84,15 +93,20 @@ function checkServer(
       return [
         { area: 'clients', level: 'note', found: `${where} is not behind us, and ${standing.problem}` },
       ];
-    case 'open':
+    case 'open': {
+      if (look?.answered === false && look.isBeyondUs === true) {
+        return [{ area: 'clients', level: 'note', found: `${where} is not behind us, and ${look.problem}` }];
+      }
+      const itself = entry.server.kind === 'http' ? 'reaches it' : 'starts it';
       return [
         {
           area: 'clients',
           level: 'note',
-          found: `${where} is not behind us: its client starts it itself`,
+          found: `${where} is not behind us: its client ${itself} itself`,
           fix: `${INIT} --server ${entry.name}`,
         },
       ];
+    }
     case 'ours':
       return checkOurs(where, server, look, options);
   }
@@ -100,7 +114,7 @@ function checkServer(
 
 function checkOurs(
   where: string,
-  { standing, place }: SurveyedServer,
+  { standing, place, entry }: SurveyedServer,
   look: Look | undefined,
   { data }: ClientChecksOptions,
 ): readonly Check[] {
@@ -113,7 +127,7 @@ function checkOurs(
         area: 'clients',
         level: 'problem',
         found: `${where} starts us by ${gone}, which is not there any more: its client has no such server now`,
-        fix: `counterfoil leave, then ${INIT}`,
+        fix: `${toType('leave')}, then ${INIT}`,
       },
     ];
   }
@@ -122,8 +136,8 @@ function checkOurs(
       ? []
       : [{ area: 'clients', level: 'note', found: `${where} is recorded in ${own.data}, not in ${data}` }];
   if (look === undefined) {
-    const why =
-      place.scope === 'project' ? ', and came with the project: it was not started' : ', and was not started';
+    const not = isAtAddress(entry) ? 'was not asked' : 'was not started';
+    const why = place.scope === 'project' ? `, and came with the project: it ${not}` : `, and ${not}`;
     return [...elsewhere, { area: 'clients', level: 'ok', found: `${where} is behind us, as ${name}${why}` }];
   }
   if (!look.answered) {
@@ -133,7 +147,9 @@ function checkOurs(
         area: 'clients',
         level: 'problem',
         found: `${where} is behind us, as ${name}, and ${look.problem}`,
-        fix: 'It would not start without us either: mend its own command.',
+        fix: isAtAddress(entry)
+          ? `Mend its address or its headers, or let its client reach it itself: ${toType('leave')}.`
+          : 'It would not start without us either: mend its own command.',
       },
     ];
   }
@@ -199,7 +215,7 @@ function lostEntries(found: Survey, guarded: readonly GuardedEntry[]): readonly 
         area: 'clients',
         level: 'problem',
         found: `${each.file}: ${now.entry.name} was guarded by init, and does not start us any more`,
-        fix: `${INIT} --server ${now.entry.name}, or counterfoil leave`,
+        fix: `${INIT} --server ${now.entry.name}, or ${toType('leave')}`,
       },
     ];
   });
@@ -226,7 +242,7 @@ function checkRules(
         found: `${rule.destination}/${rule.tool} was confirmed as ${rule.class}, and ${what}: the rule does not count`,
         fix:
           tool === undefined
-            ? `counterfoil policy revoke ${rule.destination}/${rule.tool}`
+            ? toType(`policy revoke ${rule.destination}/${rule.tool}`)
             : 'Its next call asks again.',
       });
     }

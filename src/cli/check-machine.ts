@@ -10,6 +10,7 @@ import { StoreFault } from '../store/port.ts';
 import { withLedger } from './data-directory.ts';
 import { instant } from './lines.ts';
 import { CommandFault, EXIT } from './output.ts';
+import { toType } from './starter.ts';
 
 /** One thing that was looked at. A `note` is worth knowing; a `problem` breaks a promise until it is mended. */
 export interface Check {
@@ -40,7 +41,7 @@ export function checkNode(version: string): Check {
         area: 'node',
         level: 'problem',
         found: `Node ${version} is too old: ${NODE_MIN.join('.')} is the oldest that is supported`,
-        fix: 'Install a newer Node, and write the entries anew: counterfoil leave, then counterfoil init.',
+        fix: `Install a newer Node, and write the entries anew: ${toType('leave')}, then ${toType('init')}.`,
       };
 }
 
@@ -178,7 +179,7 @@ export async function checkApprovals(ledger: Ledger): Promise<Check> {
         area: 'approvals',
         level: 'note',
         found: `${waiting.length === COUNTED_MAX ? 'at least ' : ''}${waiting.length} ${waiting.length === 1 ? 'operation waits' : 'operations wait'} for a person`,
-        fix: 'counterfoil queue',
+        fix: toType('queue'),
       };
 }
 
@@ -193,8 +194,7 @@ export async function checkJournal(
     if (unreadable === 0) return { journal, checks: [] };
     const lines = unreadable === 1 ? '1 line' : `${unreadable} lines`;
     const found = `${lines} of ${file} cannot be read: what they say of clients' files is not known to leave`;
-    const fix =
-      'If an entry still starts us after counterfoil leave, take it from client-backups in the same folder.';
+    const fix = `If an entry still starts us after ${toType('leave')}, take it from client-backups in the same folder.`;
     return { journal, checks: [{ area: 'data', level: 'note', found, fix }] };
   } catch (cause) {
     const found = `${file} cannot be read: ${(cause as Error).message}`;

@@ -6,6 +6,7 @@ import { setupOf } from '../gateway/policy-in-force.ts';
 import type { Check } from './check-machine.ts';
 import { CommandFault } from './output.ts';
 import { knownOwner } from './passphrase.ts';
+import { toType } from './starter.ts';
 
 export async function checkOwner(ledger: Ledger, data: string): Promise<readonly Check[]> {
   return [await checkPassphrase(ledger, data), ...(await checkPolicies(ledger))];
@@ -19,7 +20,7 @@ async function checkPassphrase(ledger: Ledger, data: string): Promise<Check> {
           area: 'passphrase',
           level: 'note',
           found: 'none is set, and without one what cannot be taken back cannot be approved',
-          fix: 'counterfoil passphrase set',
+          fix: toType('passphrase set'),
         }
       : {
           area: 'passphrase',
@@ -41,7 +42,7 @@ async function checkPolicies(ledger: Ledger): Promise<readonly Check[]> {
         area: 'policy',
         level: 'problem',
         found: `the configuration of ${destination} that is in force cannot be read any more: its gateway does not start while another one waits`,
-        fix: 'counterfoil policy show',
+        fix: toType('policy show'),
       });
     } else if (setup.config.value.mode === 'observe') {
       checks.push({
@@ -56,7 +57,7 @@ async function checkPolicies(ledger: Ledger): Promise<readonly Check[]> {
         area: 'policy',
         level: 'note',
         found: `a configuration of ${destination} loosens the one in force, and waits to be confirmed`,
-        fix: `counterfoil policy show, then counterfoil policy confirm ${destination} --digest ${waiting.digest.slice(0, 12)}`,
+        fix: `${toType('policy show')}, then ${toType(`policy confirm ${destination} --digest ${waiting.digest.slice(0, 12)}`)}`,
       });
     }
   }

@@ -20,6 +20,7 @@ import { argumentsOfTools, readToolList, type ToolListing } from '../contracts/t
 import { reasonOf } from './gateway-setup.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, print, printJson, say } from './output.ts';
+import { toType } from './starter.ts';
 
 export interface CheckOptions {
   readonly config?: string;
@@ -249,7 +250,7 @@ export function draftContract(options: DraftOptions): number {
   if (options.json === true) printJson(drafted.contract);
   else print(drafted.text.trimEnd());
   say(
-    `${counted(drafted.contract.operations.length, 'write')}, all of it assumed: answer the open questions, give each fact its source, then run counterfoil contract check on the file.`,
+    `${counted(drafted.contract.operations.length, 'write')}, all of it assumed: answer the open questions, give each fact its source, then run ${toType('contract check')} on the file.`,
   );
   return EXIT.done;
 }

@@ -3,7 +3,7 @@
 
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { CommandFault, EXIT, printed, say } from './output.ts';
-import { VIAS } from './starter.ts';
+import { toType, VIAS } from './starter.ts';
 import { packageVersion } from './version.ts';
 
 /** An option that is given twice, or as nothing (a variable that was not set), is not what its caller meant. */
@@ -52,11 +52,21 @@ function program(): Command {
     .argument('[command...]', 'after --: the server to start, with its arguments')
     .option('--name <name>', 'the name that the destination is recorded under', once)
     .option('--url <address>', 'in its place: the address of a server over HTTP', once)
+    .option(
+      '--url-env <variable>',
+      'the same, where the address holds a secret: the variable that has it',
+      once,
+    )
+    .option(
+      '--header-env <name:variable>',
+      'a header for that server, and the variable that has its value; may be given more than once',
+      each,
+    )
     .option('--config <file>', 'what its owner decides about the server (YAML or JSON)', once)
     .option(...DATA)
     .option('--run <id>', 'the run that all calls belong to', once)
     .option('--no-resident', 'everything in this process, which ends with its client')
-    .showHelpAfterError('The server and its own options come after --: counterfoil mcp -- COMMAND ARGS…')
+    .showHelpAfterError(`The server and its own options come after --: ${toType('mcp -- COMMAND ARGS…')}`)
     .action(async (command: string[], options) => {
       // Not waited for: the client may have stopped reading, and is gone.
       process.exit(await (await import('./mcp.ts')).mcp(command, options));
@@ -183,6 +193,17 @@ function program(): Command {
     .option(...JSON_OUT)
     .action(async (id: string, options) => {
       exitCode = await (await import('./decide.ts')).decideReview(id, 'denied', options);
+    });
+  root
+    .command('again')
+    .description('ask for a write that is done once more: opens a review, which shows the first one')
+    .argument('<id>', 'the operation that is done (op_…)')
+    .requiredOption('--reason <text>', 'why a second one is wanted, in words for whoever decides', once)
+    .option('--by <name>', 'who asks (this account, when absent)', once)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (id: string, options) => {
+      exitCode = await (await import('./again.ts')).again(id, options);
     });
   const policy = root
     .command('policy')
@@ -350,7 +371,7 @@ function tokenCommands(root: Command): void {
     });
   token
     .command('revoke')
-    .description('end one: its next request is refused')
+    .description('end one: its next request is refused, and its open streams are cut')
     .argument('<name>', 'its name')
     .option(...DATA)
     .action(async (name: string, options) => {

@@ -4,6 +4,7 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Journal, readJournal } from '../clients/journal.ts';
 import { composeLedger, LEDGER_FILE } from '../compose.ts';
+import type { LedgerSettings } from '../engine/context.ts';
 import type { Ledger, OwnerRule } from '../engine/ledger.ts';
 import { StoreFault } from '../store/port.ts';
 import { dataDirectory } from './data-place.ts';
@@ -21,7 +22,7 @@ export { dataDirectory };
 export async function withLedger<Result>(
   data: string | undefined,
   use: (ledger: Ledger) => Promise<Result>,
-  options: { readonly mayCreate?: boolean } = {},
+  options: { readonly mayCreate?: boolean; readonly settings?: Partial<LedgerSettings> } = {},
 ): Promise<Result> {
   const directory = dataDirectory(data);
   try {
@@ -31,6 +32,7 @@ export async function withLedger<Result>(
   }
   const ledger = await composeLedger({
     data: directory,
+    settings: options.settings ?? {},
     reached: drillPoint(process.env['COUNTERFOIL_DRILL_CRASH_AT']),
   }).catch((cause: unknown) => {
     if (cause instanceof StoreFault) throw new CommandFault(EXIT.internal, cause.message);

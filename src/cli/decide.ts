@@ -8,6 +8,7 @@ import { dataDirectory, withLedger } from './data-directory.ts';
 import { instant, payloadLines, printable } from './lines.ts';
 import { CommandFault, EXIT, print, printJson } from './output.ts';
 import { askPassphrase, knownOwner } from './passphrase.ts';
+import { toType } from './starter.ts';
 
 export interface DecideOptions {
   readonly data?: string;
@@ -32,12 +33,7 @@ export async function decideReview(
     );
   }
   const by = options.by ?? localAccount();
-  if (by.length > NAME_MAX || printable(by) !== by) {
-    throw new CommandFault(
-      EXIT.usage,
-      `--by wants a name of at most ${NAME_MAX} characters without control characters.`,
-    );
-  }
+  checkPersonName(by);
   return withLedger(options.data, async (ledger) => {
     const asked: ReviewDecision = {
       operation: id,
@@ -71,11 +67,20 @@ export async function decideReview(
     }
     if (rule !== undefined) {
       print(
-        `Rule: ${printable(rule.tool)} on ${rule.destination} is ${rule.class} from now on, as long as its name, schema and annotations stay as they are. To revoke: counterfoil policy revoke ${rule.destination}/${printable(rule.tool)}`,
+        `Rule: ${printable(rule.tool)} on ${rule.destination} is ${rule.class} from now on, as long as its name, schema and annotations stay as they are. To revoke: ${toType(`policy revoke ${rule.destination}/${printable(rule.tool)}`)}`,
       );
     }
     return EXIT.done;
   });
+}
+
+/** @throws {CommandFault} where it could be taken for something else when it is shown */
+export function checkPersonName(name: string): void {
+  if (name.length <= NAME_MAX && printable(name) === name) return;
+  throw new CommandFault(
+    EXIT.usage,
+    `--by wants a name of at most ${NAME_MAX} characters without control characters.`,
+  );
 }
 
 const STRENGTHS = {
@@ -136,7 +141,7 @@ function refusal(id: string, result: Extract<DecisionResult, { decided: false }>
     case 'digest_too_short':
       return new CommandFault(
         EXIT.conflict,
-        `Nothing was decided: the digest given is not that of ${shown}. Look at it again (counterfoil show ${shown}) and decide on what it is now.`,
+        `Nothing was decided: the digest given is not that of ${shown}. Look at it again (${toType(`show ${shown}`)}) and decide on what it is now.`,
       );
     case 'already_decided': {
       const decision = result.operation?.review?.decision;
@@ -153,7 +158,7 @@ function refusal(id: string, result: Extract<DecisionResult, { decided: false }>
     case 'strength_too_low':
       return new CommandFault(
         EXIT.notAllowed,
-        `Nothing was decided: what cannot be taken back needs more than this account (same_account), which may be the agent's own. Set a passphrase in a terminal (counterfoil passphrase set), then approve ${shown} again.`,
+        `Nothing was decided: what cannot be taken back needs more than this account (same_account), which may be the agent's own. Set a passphrase in a terminal (${toType('passphrase set')}), then approve ${shown} again.`,
       );
     case 'review_expired':
       return new CommandFault(
@@ -172,7 +177,7 @@ async function sendingLine(ledger: Ledger, operation: Operation): Promise<string
   const { destination, id, review } = operation;
   const now = await ledger.readings.asItWaits(operation);
   if (now.why?.code !== 'waits_for_gateway')
-    return `It is sent by the running gateway to ${destination}. See: counterfoil show ${id}`;
+    return `It is sent by the running gateway to ${destination}. See: ${toType(`show ${id}`)}`;
   const until = review === undefined ? '' : `, until ${instant(review.expiresAt)}`;
-  return `No gateway to ${destination} runs now: it waits for one, and is sent when one starts${until}. See: counterfoil show ${id}`;
+  return `No gateway to ${destination} runs now: it waits for one, and is sent when one starts${until}. See: ${toType(`show ${id}`)}`;
 }

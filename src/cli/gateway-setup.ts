@@ -18,7 +18,7 @@ import { localAccount } from './account.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, say } from './output.ts';
 import type { NamedServer } from './server-name.ts';
-import { nameHere } from './starter.ts';
+import { toType } from './starter.ts';
 
 /** Whatever a library prints must not come between the lines of the protocol. */
 export function quietConsole(): void {
@@ -27,7 +27,7 @@ export function quietConsole(): void {
 
 /** Where a person can look. At most three words: what is longer is cut where the model is told of it. */
 export function where(): string {
-  return `${nameHere()} queue`;
+  return toType('queue');
 }
 
 const SAME_AGAIN_MS = 60_000;
@@ -50,6 +50,9 @@ export type LoadedRules = GatewayRules & {
   readonly sources?: PolicySources;
   readonly setup?: GatewaySetup;
 };
+
+/** `since`: when they came into force, where the ledger knows; the same files may come into force more than once. */
+export type RulesInForce = GatewayRules & { readonly since?: number };
 
 type Tell = (message: string) => void;
 
@@ -116,7 +119,7 @@ interface InForceParts {
 export async function rulesInForce(
   one: GivenRules,
   { data, shared, tell = say }: InForceParts,
-): Promise<GatewayRules> {
+): Promise<RulesInForce> {
   const { given } = one;
   // Nothing was ever in force here, and nothing is given that could be.
   if (given.setup === undefined && !existsSync(join(data, LEDGER_FILE))) return given;
@@ -138,7 +141,7 @@ async function inForceOf(
   policies: Policies,
   { destination, given }: GivenRules,
   tell: Tell,
-): Promise<GatewayRules> {
+): Promise<RulesInForce> {
   const written = given.setup === undefined ? await leftOut(policies, destination) : given;
   const { setup, sources } = written ?? {};
   if (setup === undefined || sources === undefined) return given;
@@ -149,10 +152,10 @@ async function inForceOf(
   if (inForce.loosens.length > 0) {
     const what = given.setup === undefined ? 'to start without the configuration' : 'the configuration';
     tell(
-      `counterfoil: ${what} loosens the one before it, which stays in force until its owner confirms this one in a terminal: counterfoil policy confirm ${destination} --digest ${inForce.digest.slice(0, 12)}`,
+      `counterfoil: ${what} loosens the one before it, which stays in force until its owner confirms this one in a terminal: ${toType(`policy confirm ${destination} --digest ${inForce.digest.slice(0, 12)}`)}`,
     );
   }
-  return { config, contracts, bindings };
+  return { config, contracts, bindings, since: inForce.since };
 }
 
 /** A destination that had a configuration, and is started without one, is as if an empty one were given. */

@@ -9,10 +9,10 @@ import {
   replaceClientFile,
 } from '../clients/client-file.ts';
 import { keepBackup, recordGuarded } from '../clients/journal.ts';
-import { ownWords } from '../clients/own-command.ts';
+import { addressVariables, ownWords } from '../clients/own-command.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT } from './output.ts';
-import { dataForEntry, type StarterHere } from './starter.ts';
+import { dataForEntry, type StarterHere, toType } from './starter.ts';
 import type { SurveyedServer } from './survey.ts';
 
 export interface FilePlan {
@@ -34,11 +34,9 @@ export async function planFiles(
     const ofFile = servers.filter((server) => server.file === file);
     const wanted = ofFile.map(({ entry, standing }): EntryToGuard => {
       const name = standing.kind === 'open' ? standing.name : entry.name;
-      return {
-        path: entry.path,
-        text: entry.text,
-        words: ownWords(starter, { name, data: dataForEntry(data) }),
-      };
+      const { server, path, text } = entry;
+      const address = server.kind === 'http' ? addressVariables(Object.keys(server.headers)) : undefined;
+      return { path, text, address, words: ownWords(starter, { name, data: dataForEntry(data), address }) };
     });
     const problem = await findWriteObstacle(file.target);
     const change = problem === undefined ? guardEntries(file.text, wanted) : undefined;
@@ -82,7 +80,7 @@ async function writeOne(plan: FilePlan, data: string): Promise<Written> {
     if ('differs' in change) {
       return refused(
         EXIT.conflict,
-        `${change.differs.at(-1)} was changed since it was shown. Look again: counterfoil init`,
+        `${change.differs.at(-1)} was changed since it was shown. Look again: ${toType('init')}`,
       );
     }
     const backup = await keepWhatWas(plan, file, change, data);

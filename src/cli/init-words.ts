@@ -4,8 +4,9 @@ import { unifiedDiff } from '../clients/diff.ts';
 import { classTable } from './class-table.ts';
 import type { FilePlan, Written } from './guard-files.ts';
 import { printable, printableLine } from './lines.ts';
-import type { Look } from './look.ts';
+import { isAtAddress, type Look } from './look.ts';
 import { print } from './output.ts';
+import { toType } from './starter.ts';
 import type { Survey, SurveyedServer } from './survey.ts';
 
 export function printSurvey(
@@ -57,13 +58,16 @@ function standingWords({ entry, standing, place }: SurveyedServer, look: Look | 
     case 'open': {
       const as = `as ${standing.name}`;
       if (look?.answered === true) return `is to be guarded ${as}`;
-      if (look !== undefined)
-        return `${printable(look.problem)}. It is left as it is; --server takes it all the same`;
+      if (look !== undefined) {
+        const allTheSame = look.isBeyondUs === true ? '' : '; --server takes it all the same';
+        return `${printable(look.problem)}. It is left as it is${allTheSame}`;
+      }
+      const verb = isAtAddress(entry) ? 'ask' : 'start';
       if (entry.isOff)
-        return 'is switched off in its client, and was not started; --server takes it all the same';
+        return `is switched off in its client, and was not ${verb}ed; --server takes it all the same`;
       return place.scope === 'project'
-        ? 'comes with the project, and was not started; it is left as it is. --yes starts it'
-        : 'was not started';
+        ? `comes with the project, and was not ${verb}ed; it is left as it is. --yes ${verb}s it`
+        : `was not ${verb}ed`;
     }
   }
 }
@@ -103,7 +107,7 @@ export function printEnd(
       'A file of a project may be shared with others, who have us elsewhere: init --via npx writes it for all.',
     );
   }
-  print('What waits for a person: counterfoil queue. To take all of this back: counterfoil leave');
+  print(`What waits for a person: ${toType('queue')}. To take all of this back: ${toType('leave')}`);
   for (const hint of hints) print(hint);
 }
 

@@ -1,16 +1,16 @@
 // `counterfoil init`: finds the servers of this account's MCP clients, shows what each can do, and puts us in front.
 
-import { maskArguments, maskWords } from '../clients/masking.ts';
+import { maskArguments, maskWords, shownAddress } from '../clients/masking.ts';
 import { placesOf } from '../clients/places.ts';
 import { dataDirectory, journalIn, rulesIn, withLedger } from './data-directory.ts';
 import { type FilePlan, planFiles, type Written, writeFiles } from './guard-files.ts';
 import { asJson, printEnd, printSurvey } from './init-words.ts';
 import { printable } from './lines.ts';
-import { type Look, lookAtAll } from './look.ts';
+import { isAtAddress, type Look, lookAtAll } from './look.ts';
 import { CommandFault, EXIT, printJson, say } from './output.ts';
 import { isPassphraseSet } from './passphrase.ts';
 import { agreed, canAsk } from './question.ts';
-import { commandHere, OUR_NAME, starterHere, type Via } from './starter.ts';
+import { commandHere, OUR_NAME, starterHere, toType, type Via } from './starter.ts';
 import { type Survey, type SurveyedServer, survey } from './survey.ts';
 
 export interface InitOptions {
@@ -38,8 +38,9 @@ export async function init(options: InitOptions): Promise<number> {
   if (found.files.length === 0) throw nothingFound(found);
   const toStart = await serversToStart(found, options);
   if (toStart.length > 0 && options.json !== true) {
+    const what = toStart.length === 1 ? 'the server' : `${toStart.length} servers`;
     say(
-      `Starting ${toStart.length === 1 ? 'the server' : `${toStart.length} servers`} to list the tools, each for at most ${LOOK_TIMEOUT_MS / 1000} s.`,
+      `${capital(lookVerb(toStart, 'ing'))} ${what} to list the tools, each for at most ${LOOK_TIMEOUT_MS / 1000} s.`,
     );
   }
   const looks = await lookAtAll(toStart, {
@@ -84,13 +85,35 @@ async function serversToStart(found: Survey, options: InitOptions): Promise<read
   if (foreign.length === 0 || options.yes === true) return startable;
   const own = startable.filter(({ place }) => place.scope === 'user');
   if (!canAsk()) return own;
-  say('These servers come with the project in this folder. To see their tools, they must be started:');
-  for (const { entry } of foreign) say(`  ${printable(entry.name)}: ${commandLine(entry)}`);
-  const isAgreed = await agreed('Start them?', { flag: '--yes', notDone: 'Nothing was started.' });
+  say(
+    `These servers come with the project in this folder. To see their tools, they must be ${lookVerb(foreign, 'ed')}:`,
+  );
+  for (const { entry } of foreign) say(`  ${printable(entry.name)}: ${reachLine(entry)}`);
+  const isAgreed = await agreed(`${capital(lookVerb(foreign, ''))} them?`, {
+    flag: '--yes',
+    notDone: `Nothing was ${lookVerb(foreign, 'ed')}.`,
+  });
   return isAgreed ? startable : own;
 }
 
-function commandLine({ server }: SurveyedServer['entry']): string {
+/** A command is started, an address asked. */
+function lookVerb(servers: readonly SurveyedServer[], ending: string): string {
+  const asked = servers.filter(({ entry }) => isAtAddress(entry)).length;
+  const verbs = [...(asked < servers.length ? ['start'] : []), ...(asked > 0 ? ['ask'] : [])];
+  return verbs.map((verb) => verb + ending).join(' or ');
+}
+
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+function reachLine({ server }: SurveyedServer['entry']): string {
+  if (server.kind === 'http') {
+    const names = Object.keys(server.headers);
+    return printable(
+      `${shownAddress(server.url)}${names.length === 0 ? '' : ` with the headers ${names.join(', ')}`}`,
+    );
+  }
   if (server.kind !== 'stdio') return '';
   const { command, args } = server.launch;
   return printable([maskWords(command), ...maskArguments(args)].join(' '));
@@ -103,7 +126,9 @@ function isToBeGuarded(
   options: InitOptions,
 ): boolean {
   if (server.standing.kind !== 'open') return false;
-  return looks.get(server)?.answered === true || (options.server ?? []).includes(server.entry.name);
+  const look = looks.get(server);
+  if (look?.answered === false && look.isBeyondUs === true) return false;
+  return look?.answered === true || (options.server ?? []).includes(server.entry.name);
 }
 
 /** What a person comes upon later, and can do now. */
@@ -117,7 +142,7 @@ async function hints(looks: ReadonlyMap<SurveyedServer, Look>, data: string): Pr
     ...(isSet
       ? []
       : [
-          'What is irreversible is approved with a passphrase of yours, and none is set yet: counterfoil passphrase set',
+          `What is irreversible is approved with a passphrase of yours, and none is set yet: ${toType('passphrase set')}`,
         ]),
     ...(command === OUR_NAME
       ? []

@@ -1,12 +1,15 @@
-// Starting servers to see what they are: each for a limited time, some at once, what they say on stderr kept.
+// Starting servers, or asking at their address, to see what they are: each for a limited time, some at once, what they
+// say on stderr kept.
 
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join, resolve as resolvePath } from 'node:path';
 import { parseEnv } from 'node:util';
+import type { ServerEntry } from '../clients/entries.ts';
 import { maskWords, secretsOf, withoutSecrets } from '../clients/masking.ts';
+import type { Address } from '../clients/own-command.ts';
 import type { Surroundings } from '../clients/places.ts';
-import { fillIn } from '../clients/variables.ts';
-import { inspectStdioServer } from '../compose.ts';
+import { fillIn, type ReadyLaunch } from '../clients/variables.ts';
+import { inspectHttpServer, inspectStdioServer } from '../compose.ts';
 import type { OwnerRule } from '../engine/ledger.ts';
 import type { ServerInspection } from '../gateway/inspect-server.ts';
 import type { SurveyedServer } from './survey.ts';
@@ -15,7 +18,12 @@ import { packageVersion } from './version.ts';
 export type Look =
   | (ServerInspection & { readonly answered: true })
   /** A sentence without its subject, which is the server; secrets are masked in it. */
-  | { readonly answered: false; readonly problem: string };
+  | {
+      readonly answered: false;
+      readonly problem: string;
+      /** Behind us it could not work at all, whoever asks for it. */
+      readonly isBeyondUs?: true;
+    };
 
 export interface LookOptions {
   readonly data: string;
@@ -45,10 +53,62 @@ export async function lookAtAll(
 const STDERR_MAX_BYTES = 64 * 1024;
 
 async function lookAt(server: SurveyedServer, options: LookOptions): Promise<Look> {
-  const { entry, place, standing } = server;
+  const { entry, place } = server;
   const filled = fillIn(entry, place.client, options.surroundings);
-  if (!filled.ok) return { answered: false, problem: `was not started: it ${filled.problem}` };
-  const { launch } = filled;
+  const verb = isAtAddress(entry) ? 'asked' : 'started';
+  if (!filled.ok) return { answered: false, problem: `was not ${verb}: it ${filled.problem}` };
+  return filled.address === undefined
+    ? lookAtCommand(server, filled.launch, options)
+    : lookAtAddress(server, filled.address, options);
+}
+
+/** Whether it is reached by an address, by its client or by us. */
+export function isAtAddress({ server }: ServerEntry): boolean {
+  return server.kind === 'http' || (server.kind === 'stdio' && server.own?.address !== undefined);
+}
+
+async function lookAtAddress(
+  { entry, standing }: SurveyedServer,
+  address: Address,
+  options: LookOptions,
+): Promise<Look> {
+  if (!URL.canParse(address.url)) {
+    return { answered: false, problem: 'was not asked: its address is none' };
+  }
+  const inspection = await inspectHttpServer({
+    destination: standing.kind === 'cannot' ? entry.name : standing.name,
+    ...address,
+    ownerRules: options.ownerRules,
+    timeoutMs: options.timeoutMs,
+    version: packageVersion(),
+  });
+  if (inspection.answered && !inspection.offersSignIn) return inspection;
+  if (inspection.answered) return { answered: false, problem: OFFERS_SIGN_IN };
+  if (inspection.refusal !== undefined) {
+    return { answered: false, problem: REFUSALS[inspection.refusal], isBeyondUs: true };
+  }
+  const secrets = secretsOf(entry, [address.url, ...Object.values(address.headers)]);
+  return { answered: false, problem: `did not answer: ${withoutSecrets(inspection.detail, secrets)}` };
+}
+
+const OFFERS_SIGN_IN =
+  'offers a sign-in (OAuth), and only its client would hold the token: behind us it would be asked without one';
+
+const REFUSALS = {
+  sign_in:
+    'asks for a sign-in (OAuth), and only its client holds the token: it cannot be guarded, and what is written there is not recorded',
+  credential:
+    'does not take the credential in its headers (HTTP 401), and where its client signs in instead, only the client holds the token: it cannot be guarded',
+  older_transport:
+    'does not speak Streamable HTTP, and the older transport (HTTP+SSE) is none that the gateway speaks: it cannot be guarded',
+} as const;
+
+async function lookAtCommand(
+  server: SurveyedServer,
+  launch: ReadyLaunch,
+  options: LookOptions,
+): Promise<Look> {
+  const { entry, standing } = server;
   if (launch.cwd !== undefined && !(await isFolder(launch.cwd)))
     return { answered: false, problem: `was not started: its folder ${launch.cwd} is not there` };
   const fromFile = await envFileValues(launch.envFile, launch.cwd);

@@ -28,6 +28,10 @@ export interface McpOptions {
   readonly run?: string;
   /** The address of a server over HTTP, in the place of a command. */
   readonly url?: string;
+  /** The variable that holds it. */
+  readonly urlEnv?: string;
+  /** `Name:VARIABLE`, for each header of that server. */
+  readonly headerEnv?: readonly string[];
   /** False: everything in this process. */
   readonly resident: boolean;
 }
@@ -63,11 +67,13 @@ export async function mcpAlone(server: NamedServer, options: McpOptions): Promis
 export function reachOf({
   command = [],
   url,
+  headers = {},
 }: {
   readonly command?: readonly string[] | undefined;
   readonly url?: string | undefined;
+  readonly headers?: { readonly [name: string]: string } | undefined;
 }): Reach {
-  if (url !== undefined) return { url };
+  if (url !== undefined) return { url, headers };
   const [program = '', ...args] = command;
   return { command: program, args };
 }

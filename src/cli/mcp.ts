@@ -12,7 +12,9 @@ import { dataDirectory } from './data-place.ts';
 import { printable } from './lines.ts';
 import type { McpOptions } from './mcp-alone.ts';
 import { CommandFault, EXIT, say } from './output.ts';
-import { checkName, type NamedServer, nameOf } from './server-name.ts';
+import { addressOf } from './server-address.ts';
+import { checkName, type NamedServer, nameOf, nameOfAddress } from './server-name.ts';
+import { toType } from './starter.ts';
 import { packageVersion } from './version.ts';
 
 export async function mcp(command: readonly string[], options: McpOptions): Promise<number> {
@@ -75,24 +77,23 @@ async function alone(server: NamedServer, options: McpOptions): Promise<number> 
   return (await import('./mcp-alone.ts')).mcpAlone(server, options);
 }
 
-function namedServer(command: readonly string[], { name, url }: McpOptions): NamedServer {
+function namedServer(command: readonly string[], options: McpOptions): NamedServer {
+  const { name } = options;
   if (name !== undefined) checkName(name);
   const named = { isNamed: name !== undefined };
-  if (command.length > 0 && url !== undefined) {
-    throw new CommandFault(EXIT.usage, 'A command and --url are both given; only one of them can be meant.');
-  }
-  if (url === undefined) {
-    if (command.length > 0) return { ...named, name: name ?? nameOf(command), command };
+  const address = addressOf(options, process.env);
+  if (command.length > 0 && address !== undefined) {
     throw new CommandFault(
       EXIT.usage,
-      "missing required argument 'command': name the server to stand in front of, counterfoil mcp -- COMMAND ARGS… or counterfoil mcp --url ADDRESS",
+      'A command and an address are both given; only one of them can be meant.',
     );
   }
-  const { protocol } = URL.canParse(url) ? new URL(url) : { protocol: '' };
-  if (protocol !== 'http:' && protocol !== 'https:') {
-    throw new CommandFault(EXIT.usage, `--url ${printable(url)} is no http or https address.`);
-  }
-  return { ...named, name: name ?? nameOf([url]), url };
+  if (address !== undefined) return { ...named, name: name ?? nameOfAddress(address.url), ...address };
+  if (command.length > 0) return { ...named, name: name ?? nameOf(command), command };
+  throw new CommandFault(
+    EXIT.usage,
+    `missing required argument 'command': name the server to stand in front of, ${toType('mcp -- COMMAND ARGS…')} or ${toType('mcp --url ADDRESS')}`,
+  );
 }
 
 /** Of the text as it is read here: who reads another one under the same name is not the one to serve this client. */

@@ -15,6 +15,7 @@ import { localAccount } from './account.ts';
 import { dataDirectory, withLedger } from './data-directory.ts';
 import { instant, printable } from './lines.ts';
 import { CommandFault, EXIT, print, printJson } from './output.ts';
+import { toType } from './starter.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
 export interface PassphraseOptions {
@@ -35,7 +36,7 @@ export async function setPassphrase(options: PassphraseOptions): Promise<number>
       if (known !== undefined) {
         throw new CommandFault(
           EXIT.conflict,
-          `Nothing was changed: a passphrase was set by ${printable(known.setBy)} at ${instant(known.setAt)}. To change it: counterfoil passphrase change`,
+          `Nothing was changed: a passphrase was set by ${printable(known.setBy)} at ${instant(known.setAt)}. To change it: ${toType('passphrase change')}`,
         );
       }
       if (file.found || file.problem !== undefined) {
@@ -75,7 +76,7 @@ export async function changePassphrase(options: PassphraseOptions): Promise<numb
       if (!isAnnounced || !(await ledger.owner.set(next, localAccount(), owner.file))) {
         throw new CommandFault(
           EXIT.conflict,
-          `Another change of the passphrase came at the same time. Look which of the two holds: counterfoil passphrase change`,
+          `Another change of the passphrase came at the same time. Look which of the two holds: ${toType('passphrase change')}`,
         );
       }
     } finally {
@@ -153,7 +154,7 @@ async function requireOwner(ledger: Ledger, directory: string): Promise<KnownOwn
   if (owner !== undefined) return owner;
   throw new CommandFault(
     EXIT.notAllowed,
-    'No passphrase is set yet. Set one in a terminal: counterfoil passphrase set',
+    `No passphrase is set yet. Set one in a terminal: ${toType('passphrase set')}`,
   );
 }
 

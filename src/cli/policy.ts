@@ -9,6 +9,7 @@ import { instant, printable } from './lines.ts';
 import { CommandFault, EXIT, print, printJson } from './output.ts';
 import { askPassphrase, knownOwner } from './passphrase.ts';
 import { readOperations } from './recorded.ts';
+import { toType } from './starter.ts';
 
 export interface PolicyOptions {
   readonly data?: string;
@@ -25,7 +26,7 @@ export async function showPolicy(options: PolicyOptions): Promise<number> {
     }
     print(
       passphrase === undefined
-        ? 'No passphrase is set: what cannot be taken back cannot be approved. Set one: counterfoil passphrase set'
+        ? `No passphrase is set: what cannot be taken back cannot be approved. Set one: ${toType('passphrase set')}`
         : `The owner's passphrase was set by ${printable(passphrase.state.setBy)} at ${instant(passphrase.state.setAt)}.`,
     );
     for (const policy of policies) for (const line of policyLines(policy)) print(line);
@@ -57,7 +58,7 @@ function policyLines({ destination, inForce, waiting }: PolicyState): readonly s
     ...lines,
     `  Not in force: ${waiting.digest.slice(0, 12)}, seen at ${instant(waiting.at)}, which loosens:`,
     ...waiting.loosens.map((sentence) => `    ${printable(sentence)}`),
-    `  To confirm: counterfoil policy confirm ${destination} --digest ${waiting.digest.slice(0, 12)}`,
+    `  To confirm: ${toType(`policy confirm ${destination} --digest ${waiting.digest.slice(0, 12)}`)}`,
   ];
 }
 
@@ -85,7 +86,7 @@ export async function confirmPolicy(
     if (waiting === undefined) {
       throw new CommandFault(
         EXIT.notFound,
-        `No configuration of ${printable(destination)} waits to be confirmed. See: counterfoil policy show`,
+        `No configuration of ${printable(destination)} waits to be confirmed. See: ${toType('policy show')}`,
       );
     }
     if (!waiting.digest.startsWith(options.digest)) throw otherDigest(destination);
@@ -108,7 +109,7 @@ export async function confirmPolicy(
 function otherDigest(destination: string): CommandFault {
   return new CommandFault(
     EXIT.conflict,
-    `Nothing was confirmed: the digest given is not that of the configuration of ${printable(destination)} that waits. Look at it again: counterfoil policy show`,
+    `Nothing was confirmed: the digest given is not that of the configuration of ${printable(destination)} that waits. Look at it again: ${toType('policy show')}`,
   );
 }
 
@@ -127,7 +128,7 @@ export async function revokeRule(name: string, options: PolicyOptions): Promise<
     if ((await ledger.revokeRule(destination, tool, localAccount(), strength)) !== 'revoked') {
       throw new CommandFault(
         EXIT.notFound,
-        `There is no rule in force for ${printable(name)}. List them: counterfoil policy show`,
+        `There is no rule in force for ${printable(name)}. List them: ${toType('policy show')}`,
       );
     }
     const rules = await ledger.rules();

@@ -9,6 +9,7 @@ import { withLedger } from './data-directory.ts';
 import { instant, printable } from './lines.ts';
 import { CommandFault, EXIT, print, printJson } from './output.ts';
 import { readOperations } from './recorded.ts';
+import { toType } from './starter.ts';
 
 export interface ReportOptions {
   readonly data?: string;
@@ -98,7 +99,7 @@ function asLines(
       ({ count, operation }) =>
         `  ${operation}: an equal call was answered with it ${count === 1 ? 'once' : `${count} times`}`,
     ),
-    ...(totals.waiting === 0 ? [] : [`Waiting for a person: ${totals.waiting}. See: counterfoil queue`]),
+    ...(totals.waiting === 0 ? [] : [`Waiting for a person: ${totals.waiting}. See: ${toType('queue')}`]),
     ...observedLines(totals),
     ...gaps.map(
       ({ destination, from, reasons, to, tools }) =>

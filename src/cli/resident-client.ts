@@ -64,10 +64,10 @@ async function hosted(
   if (given.config?.value.resident === false) return { refusal: { served: false, alone: true } };
   if (!isAsRead(given, server)) return { refusal: OTHER_TEXT };
   const rules = await rulesInForce({ destination, given }, { data, shared, tell });
-  const { bindings, config: { value: config } = {}, contracts } = rules;
+  const { bindings, config: { value: config } = {}, contracts, since } = rules;
   const run = server.run ?? config?.run;
-  const { command, url, cwd, env } = server;
-  const reach = url === undefined ? { ...reachOf(server), cwd, env } : { url };
+  const { command, url, headers, cwd, env } = server;
+  const reach = url === undefined ? { ...reachOf(server), cwd, env } : reachOf(server);
   // Rules change while work of a server is open: the host with those that came last is the one that goes on with it.
   const known = JSON.stringify([destination, command ?? url, cwd]);
   const environment = Object.keys(env)
@@ -75,7 +75,7 @@ async function hosted(
     .map((name) => [name, env[name]]);
   const spec = {
     server: sha256Hex(known),
-    key: sha256Hex(JSON.stringify([known, config, contracts, bindings, environment])),
+    key: sha256Hex(JSON.stringify([known, headers, since, config, contracts, bindings, environment])),
   };
   const open = (): Promise<GatewayHost> =>
     composeGatewayHost({

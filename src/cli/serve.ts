@@ -10,6 +10,7 @@ import { modeWords, quietConsole, reporter, where } from './gateway-setup.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, say } from './output.ts';
 import { readServers, serversInForce, sorted } from './served-servers.ts';
+import { toType } from './starter.ts';
 import { packageVersion } from './version.ts';
 
 export interface ServeOptions {
@@ -36,7 +37,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   if (!isLoopback && !(await hasToken(data))) {
     throw new CommandFault(
       EXIT.usage,
-      `${printable(host)} can be reached from other machines, and nobody has a token yet: make one with counterfoil token create NAME, or listen on 127.0.0.1, localhost or ::1.`,
+      `${printable(host)} can be reached from other machines, and nobody has a token yet: make one with ${toType('token create NAME')}, or listen on 127.0.0.1, localhost or ::1.`,
     );
   }
   const { servers, settings, unservable } = sorted(await serversInForce(named, data));

@@ -12,8 +12,13 @@ export type NamedServer = {
   /** Whether a person has given the name, by `--name`. */
   readonly isNamed: boolean;
 } & (
-  | { readonly command: readonly string[]; readonly url?: undefined }
-  | { readonly url: string; readonly command?: undefined }
+  | { readonly command: readonly string[]; readonly url?: undefined; readonly headers?: undefined }
+  | {
+      readonly url: string;
+      /** Sent with each request; secrets are in them. */
+      readonly headers: { readonly [name: string]: string };
+      readonly command?: undefined;
+    }
 );
 
 /** @throws {CommandFault} */
@@ -69,6 +74,13 @@ export function nameOf(command: readonly string[]): string {
     .slice(0, 48);
   const whole = command.map((part) => (isRelativePath(part) ? resolve(part) : part));
   return `${plain === '' ? 'server' : plain}-${sha256Hex(JSON.stringify(whole)).slice(0, 6)}`;
+}
+
+/** The host alone is shown: paths and queries carry keys. */
+export function nameOfAddress(url: string): string {
+  const { hostname } = new URL(url);
+  const plain = hostname.replace(/[^A-Za-z0-9.-]+/g, '').slice(0, 48);
+  return `${plain === '' ? 'server' : plain}-${sha256Hex(url).slice(0, 6)}`;
 }
 
 /** The same relative path is another one in another directory, and so is the server that is given it. */

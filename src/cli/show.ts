@@ -11,6 +11,7 @@ import { dataDirectory, withLedger } from './data-directory.ts';
 import { evidenceLine, historyLine, instant, payloadLines, printable } from './lines.ts';
 import { CommandFault, EXIT, exitCodeOf, print, printJson, say } from './output.ts';
 import { isPassphraseSet } from './passphrase.ts';
+import { toType } from './starter.ts';
 
 export interface ShowOptions {
   readonly data?: string;
@@ -52,13 +53,13 @@ async function find(ledger: Ledger, id: string | undefined): Promise<Operation> 
 }
 
 /** A reading, and whether the process that had it out is no more: then nobody waits for its answer now. */
-type ShownReading = OperationReading & {
+export type ShownReading = OperationReading & {
   readonly isSenderGone: boolean;
   /** Of a tool that is not what its class was confirmed for. */
   readonly difference: readonly ToolDifference[] | undefined;
 };
 
-async function shownReading(ledger: Ledger, operation: Operation): Promise<ShownReading> {
+export async function shownReading(ledger: Ledger, operation: Operation): Promise<ShownReading> {
   const reading = await ledger.readings.reading(operation);
   const difference = await toolChange(ledger, operation);
   return { ...reading, isSenderGone: await ledger.isSenderGone(operation), difference };
@@ -103,11 +104,12 @@ function differenceWords(value: unknown): string {
   return `${printable(text.slice(0, DIFFERENCE_LENGTH_MAX))}${more > 0 ? ` … ${more} characters more, with --json` : ''}`;
 }
 
-function reasonLines({ reason }: ShownReading): readonly string[] {
-  return reason === undefined ? [] : [`  its caller says: ${printable(JSON.stringify(reason))}`];
+function reasonLines({ operation, reason }: ShownReading): readonly string[] {
+  const who = operation.askedBy === undefined ? 'its caller' : printable(operation.askedBy);
+  return reason === undefined ? [] : [`  ${who} says: ${printable(JSON.stringify(reason))}`];
 }
 
-function asJson(reading: ShownReading, history: readonly HistoryEntry[]): object {
+export function asJson(reading: ShownReading, history: readonly HistoryEntry[]): object {
   const { operation, target } = reading;
   return {
     operation,
@@ -243,8 +245,7 @@ function classHint(given: string): string {
   return `  Approved, the tool is ${given} from then on; or say --class ${others.slice(0, -1).join(', ')} or ${others.at(-1)}.`;
 }
 
-const NO_PASSPHRASE =
-  'What cannot be taken back is approved with your passphrase, and none is set yet. Set it first, in a terminal: counterfoil passphrase set';
+const NO_PASSPHRASE = `What cannot be taken back is approved with your passphrase, and none is set yet. Set it first, in a terminal: ${toType('passphrase set')}`;
 
 /** Whether something waits that nobody can approve yet. */
 async function needsPassphrase(
@@ -258,7 +259,8 @@ async function needsPassphrase(
   return isAsked && !(await isPassphraseSet(ledger, dataDirectory(data)));
 }
 
-function queueLines(reading: ShownReading): readonly string[] {
+/** One operation as the queue shows it; what is to be decided, with how. */
+export function queueLines(reading: ShownReading): readonly string[] {
   const { operation } = reading;
   const lines = [
     `${operation.id}  ${whatWords(reading)}`,
@@ -272,7 +274,7 @@ function queueLines(reading: ShownReading): readonly string[] {
     ...differenceLines(reading),
     ...reasonLines(reading),
     ...payloadLines(reading.payload.text),
-    `  To decide: counterfoil approve ${operation.id} --digest ${operation.digest.slice(0, 12)}   (or: deny … --reason TEXT)`,
+    `  To decide: ${toType(`approve ${operation.id} --digest ${operation.digest.slice(0, 12)}`)}   (or: deny … --reason TEXT)`,
     ...(question === 'unclassified' ? [classHint('ordinary')] : []),
     ...(question === 'tool_changed' ? [classHint(operation.classBefore ?? 'ordinary')] : []),
   ];

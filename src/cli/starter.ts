@@ -43,6 +43,11 @@ export function nameHere(): string {
   return isInCache(resolve(process.argv[1] ?? '')) ? `npx ${OUR_NAME}` : OUR_NAME;
 }
 
+/** What a person types to have a command of ours carried out: every hint is written by it. */
+export function toType(words: string): string {
+  return `${nameHere()} ${words}`;
+}
+
 /** What npx has fetched for one call lies here until its cache is cleared. */
 function isInCache(script: string): boolean {
   return /[\\/]_npx[\\/]/.test(realPath(script));

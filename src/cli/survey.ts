@@ -4,9 +4,8 @@ import { homedir } from 'node:os';
 import { type ClientFile } from '../clients/client-file.ts';
 import type { ServerEntry } from '../clients/entries.ts';
 import { type Found, findConfigurations } from '../clients/find.ts';
-import { shownAddress } from '../clients/masking.ts';
-import { destinationName, launchText } from '../clients/names.ts';
-import type { OwnCommand } from '../clients/own-command.ts';
+import { addressText, destinationName, launchText } from '../clients/names.ts';
+import { addressFrom, type OwnCommand } from '../clients/own-command.ts';
 import { CLIENTS, type ClientId, type Place, type Surroundings } from '../clients/places.ts';
 import { closest, listed } from '../contracts/problem.ts';
 import { sha256Hex } from '../core/digest.ts';
@@ -69,10 +68,14 @@ export async function survey(selection: Selection, names: ReadonlyMap<string, st
 function ownNames(files: readonly Found[]): readonly (readonly [string, string])[] {
   const entries = files.flatMap((found) => (found.readable ? found.entries : []));
   return entries.flatMap(({ server, workspace }) => {
-    if (server.kind !== 'stdio' || server.own?.name === undefined || server.own.inner === undefined)
-      return [];
-    const launch = { ...server.launch, ...server.own.inner };
-    return [[server.own.name, sha256Hex(launchText(launch, workspace))] as const];
+    if (server.kind !== 'stdio' || server.own?.name === undefined) return [];
+    const { own, launch } = server;
+    if (own.inner !== undefined) {
+      return [[server.own.name, sha256Hex(launchText({ ...launch, ...own.inner }, workspace))] as const];
+    }
+    const address = own.address && addressFrom(own.address, (variable) => launch.env[variable]);
+    if (address === undefined || 'missing' in address) return [];
+    return [[server.own.name, sha256Hex(addressText(address))] as const];
   });
 }
 
@@ -102,12 +105,10 @@ function standingOf(entry: ServerEntry, taken: Map<string, string>): Standing {
   switch (server.kind) {
     case 'unknown':
       return { kind: 'cannot', problem: `cannot be guarded: ${server.problem}` };
-    case 'http':
-      // The seam for servers behind an address: what `counterfoil mcp` is given in place of a command goes here.
-      return {
-        kind: 'cannot',
-        problem: `cannot be put behind us by init yet: it is reached over HTTP (${shownAddress(server.url)}). One without a sign-in can by hand: counterfoil mcp --url ADDRESS`,
-      };
+    case 'http': {
+      const launch = sha256Hex(addressText(server));
+      return { kind: 'open', launch, name: destinationName(name, launch, taken) };
+    }
     case 'stdio': {
       if (server.own !== undefined) return { kind: 'ours', own: server.own, name: server.own.name ?? name };
       const launch = sha256Hex(launchText(server.launch, workspace));

@@ -18,6 +18,7 @@ import { withLedger } from './data-directory.ts';
 import { dataDirectory } from './data-place.ts';
 import { instant, printable } from './lines.ts';
 import { CommandFault, EXIT, print, printJson, say } from './output.ts';
+import { toType } from './starter.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const DAY_MS = 24 * 3_600_000;
@@ -111,10 +112,10 @@ export async function revokeToken(name: string, options: { readonly data?: strin
     if (!(await ledger.tokens.revoke(name, localAccount()))) {
       throw new CommandFault(
         EXIT.notFound,
-        `There is no token ${printable(name)} in force. List them: counterfoil token list`,
+        `There is no token ${printable(name)} in force. List them: ${toType('token list')}`,
       );
     }
-    print(`${name}  revoked: its next request is refused.`);
+    print(`${name}  revoked: its next request is refused, and what is open of it is cut off.`);
     return EXIT.done;
   });
 }

@@ -8,6 +8,7 @@ import type { Operation } from '../core/operation.ts';
 import { labelOf } from '../core/wording.ts';
 import { printable } from './lines.ts';
 import { EXIT, print, printJson } from './output.ts';
+import { toType } from './starter.ts';
 import { StoryWorld } from './story-world.ts';
 
 export interface TryOptions {
@@ -44,7 +45,7 @@ export async function tryLostReply(options: TryOptions): Promise<number> {
     } else {
       for (const line of asLines(without, guarded, operation)) print(line);
       if (!ok) print('This is not what should have happened.');
-      if (kept) print(`Kept: ${folder} (counterfoil show --last --data ${world.data})`);
+      if (kept) print(`Kept: ${folder} (${toType(`show --last --data ${world.data}`)})`);
     }
     if (!kept) rmSync(folder, { recursive: true, force: true });
     return ok ? EXIT.done : EXIT.internal;

@@ -2,8 +2,10 @@
 // is touched, so that comments, order, indentation and line ends stay.
 
 import { applyEdits, type Edit, getNodeValue, modify, type Node } from 'jsonc-parser';
-import { type EntryPath, findNode, parseConfiguration, propertiesOf, textOf } from './entries.ts';
-import { type Command, findOwnCommand } from './own-command.ts';
+import { guardAddressEdits, takeOutAddress } from './change-address.ts';
+import { type EntryPath, findNode, parseConfiguration, textOf } from './entries.ts';
+import { gapBefore, gapBetween, member } from './layout.ts';
+import { type AddressVariables, type Command, findOwnCommand, type OwnCommand } from './own-command.ts';
 
 export interface Change {
   /** The text after it. */
@@ -28,8 +30,10 @@ export interface EntryToGuard {
   readonly path: EntryPath;
   /** The entry as it was when it was shown. */
   readonly text: string;
-  /** What stands before its own command, from `ownWords`. */
+  /** What stands before its own command or in the place of its address, from `ownWords`. */
   readonly words: readonly string[];
+  /** The variables that take up how it is reached; absent where it is started by a command. */
+  readonly address?: AddressVariables | undefined;
 }
 
 /**
@@ -40,10 +44,14 @@ export function guardEntries(
   wanted: readonly EntryToGuard[],
 ): Guarding | { readonly differs: EntryPath } {
   const edits: Edit[] = [];
-  for (const { path, text: shown, words } of wanted) {
+  for (const { path, text: shown, words, address } of wanted) {
     const node = nodeAt(text, path);
     if (node === undefined || textOf(text, node) !== shown) return { differs: path };
-    edits.push(...guardEdits(text, node, words));
+    edits.push(
+      ...(address === undefined
+        ? guardEdits(text, node, words)
+        : guardAddressEdits(text, node, { words, address })),
+    );
   }
   const changed = withEdits(text, edits);
   const entries = wanted.map(({ path, text: before }) => {
@@ -67,10 +75,6 @@ function nodeAt(text: string, path: EntryPath): Node | undefined {
   return typeof found === 'string' ? undefined : found;
 }
 
-function member(entry: Node, name: string): Node | undefined {
-  return propertiesOf(entry).find((each) => each.name === name)?.value;
-}
-
 /** The first word becomes the command; the others, and the command that was there, come before its arguments. */
 function guardEdits(text: string, entry: Node, words: readonly string[]): readonly Edit[] {
   const command = member(entry, 'command');
@@ -89,22 +93,10 @@ function guardEdits(text: string, entry: Node, words: readonly string[]): readon
     edits.push({ offset: args.offset + 1, length: 0, content: items.join(', ') });
   } else {
     // Each word on its own line where the others are.
-    const gap = /\n[ \t]*$/.exec(text.slice(args.offset + 1, first.offset));
-    const separator = gap === null ? ', ' : `,${lineEndOf(text)}${gap[0].slice(1)}`;
+    const separator = `,${gapBetween(text, args, first)}`;
     edits.push({ offset: first.offset, length: 0, content: items.map((item) => item + separator).join('') });
   }
   return edits;
-}
-
-/** What separates a new member from the one before: a line of its own where that has one. */
-function gapBefore(text: string, entry: Node, value: Node): string {
-  const keyOffset = value.parent?.offset ?? value.offset;
-  const gap = /\n[ \t]*$/.exec(text.slice(entry.offset + 1, keyOffset));
-  return gap === null ? ' ' : `${lineEndOf(text)}${gap[0].slice(1)}`;
-}
-
-function lineEndOf(text: string): string {
-  return text.includes('\r\n') ? '\r\n' : '\n';
 }
 
 /**
@@ -138,8 +130,10 @@ export function releaseEntries(text: string, entries: readonly EntryChange[]): R
     const command = commandOf(node);
     const own = command === undefined ? undefined : findOwnCommand(command);
     if (own === undefined) return 'not_ours';
-    if (own.inner === undefined) return 'no_command';
-    edits.push({ offset: node.offset, length: node.length, content: withoutUs(textOf(text, node), entry) });
+    const content =
+      own.inner === undefined ? withAddress(text, node, entry, own) : withoutUs(textOf(text, node), entry);
+    if (content === undefined) return 'no_command';
+    edits.push({ offset: node.offset, length: node.length, content });
     return 'taken_out';
   });
   return { ...withEdits(text, edits), released };
@@ -152,6 +146,13 @@ function commandOf(entry: Node): Command | undefined {
   if (typeof command !== 'string' || !Array.isArray(values)) return undefined;
   if (!values.every((value): value is string => typeof value === 'string')) return undefined;
   return { command, args: values };
+}
+
+/** An entry's text with its server's address again; `undefined` where it never had one, or does not say it any more. */
+function withAddress(text: string, node: Node, { before }: EntryChange, own: OwnCommand): string | undefined {
+  const original = nodeAt(before, []);
+  if (original === undefined || own.address === undefined) return undefined;
+  return takeOutAddress(textOf(text, node), original, own.address);
 }
 
 /** An entry's text with its server's own command again, and all else as it is now. */

@@ -21,7 +21,7 @@ export interface ServerEntry {
 
 export type EntryServer =
   | { readonly kind: 'stdio'; readonly launch: Launch; readonly own: OwnCommand | undefined }
-  /** Reached by an address, which may hold a secret: only `shownUrl` is ever printed. */
+  /** Reached by an address, which may hold a secret: only `shownAddress` of it is ever printed. */
   | { readonly kind: 'http'; readonly url: string; readonly headers: { readonly [name: string]: string } }
   | { readonly kind: 'unknown'; readonly problem: string };
 
@@ -158,11 +158,8 @@ function readServer(node: Node): EntryServer {
   const members: { readonly [name: string]: unknown } = Object.fromEntries(
     properties.map(({ name, value }) => [name, getNodeValue(value)]),
   );
-  const { command, args = [], env = {}, cwd, envFile, url, headers = {}, type } = members;
-  if (command === undefined && typeof (url ?? members['serverUrl']) === 'string') {
-    return { kind: 'http', url: String(url ?? members['serverUrl']), headers: stringsOf(headers) };
-  }
-  if (command === undefined) return unknown('it has neither a command nor a url');
+  const { command, args = [], env = {}, cwd, envFile, url, type } = members;
+  if (command === undefined) return readAddress(members);
   if (url !== undefined) return unknown('it has both a command and a url');
   if (typeof command !== 'string' || command === '') return unknown('its command is no text');
   if (type !== undefined && type !== 'stdio') return unknown(`it has a command, and its type is not stdio`);
@@ -181,6 +178,39 @@ function readServer(node: Node): EntryServer {
     envFile: envFile as string | undefined,
   };
   return { kind: 'stdio', launch, own: findOwnCommand(launch) };
+}
+
+/** What an entry may say of how it is reached over HTTP, all meaning Streamable HTTP. */
+const HTTP_TYPES: readonly unknown[] = ['http', 'streamable-http', 'streamableHttp'];
+/** Members by which a client signs in by itself (code.claude.com/docs/en/mcp: the first two; cursor.com/docs/context/mcp). */
+const SIGN_IN = ['oauth', 'headersHelper', 'auth'] as const;
+
+function readAddress(members: { readonly [name: string]: unknown }): EntryServer {
+  const unknown = (problem: string): EntryServer => ({ kind: 'unknown', problem });
+  const { url, serverUrl, headers = {}, type } = members;
+  const address = url ?? serverUrl;
+  if (address === undefined) return unknown('it has neither a command nor a url');
+  if (url !== undefined && serverUrl !== undefined) return unknown('it has both a url and a serverUrl');
+  if (typeof address !== 'string') return unknown('its url is no text');
+  if (type === 'sse') {
+    return unknown('it is of the type sse, the older transport (HTTP+SSE), which the gateway does not speak');
+  }
+  if (type !== undefined && !HTTP_TYPES.includes(type))
+    return unknown('it has a url, and its type is not http');
+  const signIn = SIGN_IN.find((name) => members[name] !== undefined);
+  if (signIn !== undefined) {
+    return unknown(`its client signs in for it (${signIn}), and only the client has the token`);
+  }
+  const startable = ['args', 'env'].find((name) => members[name] !== undefined);
+  if (startable !== undefined) return unknown(`it has ${startable} beside a url, which only a command has`);
+  if (!/^(https?:\/\/|\$\{)/i.test(address)) return unknown('its url is no http or https address');
+  if (!isTexts(headers)) return unknown('its headers are no object of texts');
+  return { kind: 'http', url: address, headers: stringsOf(headers) };
+}
+
+function isTexts(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every((each) => ['string', 'number', 'boolean'].includes(typeof each));
 }
 
 function isTextList(value: unknown): value is readonly string[] {

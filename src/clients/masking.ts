@@ -5,6 +5,7 @@
 
 import { type JSONPath, visit } from 'jsonc-parser';
 import type { ServerEntry } from './entries.ts';
+import { URL_VARIABLE } from './own-command.ts';
 
 export const MASK = '•••';
 
@@ -136,7 +137,8 @@ function shownValue(value: string, path: JSONPath, siblings: readonly string[]):
   if (inEntry.length === 1 && last === 'type') return value;
   if (inEntry.length === 1 && (last === 'command' || last === 'cwd' || last === 'envFile'))
     return maskWords(value);
-  if (inEntry.length === 1 && last === 'url') return shownAddress(value);
+  if (inEntry.length === 1 && (last === 'url' || last === 'serverUrl')) return shownAddress(value);
+  if (inEntry.length === 2 && inEntry[0] === 'env' && last === URL_VARIABLE) return shownAddress(value);
   if (inEntry.length === 2 && inEntry[0] === 'args') return maskArguments(siblings).at(-1) ?? MASK;
   return maskWhole(value);
 }

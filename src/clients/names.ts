@@ -1,6 +1,7 @@
 // Names of destinations for servers that their owner has named in a client, in whatever characters.
 
 import type { Launch } from './entries.ts';
+import type { Address } from './own-command.ts';
 
 const NAME_MAX = 64;
 
@@ -43,4 +44,9 @@ export function launchText(
     cwd ?? workspace ?? null,
     envFile ?? null,
   ]);
+}
+
+/** The same of a server that is reached by an address. */
+export function addressText({ url, headers }: Address): string {
+  return JSON.stringify(['http', url, Object.entries(headers).sort(([a], [b]) => (a < b ? -1 : 1))]);
 }

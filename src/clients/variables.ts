@@ -4,7 +4,8 @@
 // (code.visualstudio.com/docs/reference/variables-reference). Here it is a reason not to start the server.
 
 import { posix, win32 } from 'node:path';
-import type { ServerEntry } from './entries.ts';
+import type { EntryServer, ServerEntry } from './entries.ts';
+import { type Address, addressFrom, type OwnAddress } from './own-command.ts';
 import type { ClientId, Surroundings } from './places.ts';
 
 /** A server as it can be started. */
@@ -18,13 +19,15 @@ export interface ReadyLaunch {
 }
 
 export type FilledIn =
-  | { readonly ok: true; readonly launch: ReadyLaunch }
+  | { readonly ok: true; readonly launch: ReadyLaunch; readonly address?: undefined }
+  /** Nothing is started: it is asked at its address. */
+  | { readonly ok: true; readonly address: Address; readonly launch?: undefined }
   /** A sentence without its subject: why it cannot be started from here. */
   | { readonly ok: false; readonly problem: string };
 
 export function fillIn(entry: ServerEntry, client: ClientId, surroundings: Surroundings): FilledIn {
   const { server, workspace } = entry;
-  if (server.kind !== 'stdio') return { ok: false, problem: 'has no command' };
+  if (server.kind === 'unknown') return { ok: false, problem: 'has neither a command nor an address' };
   const problems: string[] = [];
   const fill = (text: string): string =>
     text.replace(/\$\{([^{}]*)\}/g, (whole, inside: string) => {
@@ -34,17 +37,53 @@ export function fillIn(entry: ServerEntry, client: ClientId, surroundings: Surro
       problems.push(value.problem);
       return whole;
     });
-  const { command, args, env, cwd, envFile } =
-    server.own?.inner === undefined ? server.launch : { ...server.launch, ...server.own.inner };
-  const launch: ReadyLaunch = {
+  const filled = reachOf(server, fill, workspace, surroundings);
+  const [problem] = problems;
+  return problem === undefined ? filled : { ok: false, problem };
+}
+
+function reachOf(
+  server: Exclude<EntryServer, { readonly kind: 'unknown' }>,
+  fill: (text: string) => string,
+  workspace: string | undefined,
+  surroundings: Surroundings,
+): FilledIn {
+  const filled = (texts: { readonly [name: string]: string }): Record<string, string> =>
+    Object.fromEntries(Object.entries(texts).map(([name, value]) => [name, fill(value)]));
+  if (server.kind === 'http') {
+    return { ok: true, address: { url: fill(server.url), headers: filled(server.headers) } };
+  }
+  const { own, launch } = server;
+  const env = filled(launch.env);
+  if (own?.address !== undefined) return ownAddress(own.address, fill, env, surroundings);
+  const { command, args } = own?.inner ?? launch;
+  const { cwd, envFile } = launch;
+  const ready: ReadyLaunch = {
     command: fill(command),
     args: args.map(fill),
-    env: Object.fromEntries(Object.entries(env).map(([name, value]) => [name, fill(value)])),
+    env,
     cwd: cwd === undefined ? workspace : fill(cwd),
     envFile: envFile === undefined ? undefined : fill(envFile),
   };
-  const [problem] = problems;
-  return problem === undefined ? { ok: true, launch } : { ok: false, problem };
+  return { ok: true, launch: ready };
+}
+
+/** What our own command is told, as its process would read it. */
+function ownAddress(
+  own: OwnAddress,
+  fill: (text: string) => string,
+  env: { readonly [name: string]: string },
+  { environment }: Surroundings,
+): FilledIn {
+  const written = { ...own, text: own.text === undefined ? undefined : fill(own.text) };
+  const address = addressFrom(written, (variable) => env[variable] ?? environment[variable]);
+  return 'missing' in address
+    ? { ok: false, problem: unset(address.missing).problem }
+    : { ok: true, address };
+}
+
+interface Problem {
+  readonly problem: string;
 }
 
 /** A value, or why there is none; `undefined` where the client does not know the form and leaves it as it is. */
@@ -53,7 +92,7 @@ function valueOf(
   client: ClientId,
   workspace: string | undefined,
   { environment, home, platform }: Surroundings,
-): string | { readonly problem: string } | undefined {
+): string | Problem | undefined {
   const plain = /^([A-Za-z_]\w*)(?::-(.*))?$/s.exec(inside);
   if (client === 'claude-desktop') return undefined;
   if (client === 'claude-code' || client === 'portable') {
@@ -88,6 +127,6 @@ function valueOf(
   }
 }
 
-function unset(name: string): { readonly problem: string } {
+function unset(name: string): Problem {
   return { problem: `uses the variable ${name}, which is not set here` };
 }

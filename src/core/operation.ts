@@ -184,8 +184,10 @@ export interface Operation {
   readonly classBefore?: Exclude<ToolClass, 'unclassified'>;
   /** The tool as it was listed, where a person is asked what it is. */
   readonly toolDocument?: ContentDigest;
-  /** Why its caller wants a second one, in its words. */
+  /** Why its caller wants a second one, in its words; or the person who asks in the caller's place. */
   readonly reason?: ContentDigest;
+  /** That person, by name. */
+  readonly askedBy?: string;
   /** Names that others know it by (a thread, a trace): for finding it, never hashed. */
   readonly references?: readonly string[];
 }
@@ -219,6 +221,7 @@ export type Proposal = Pick<
   | 'classBefore'
   | 'toolDocument'
   | 'reason'
+  | 'askedBy'
   | 'references'
 >;
 
@@ -361,6 +364,7 @@ function copyOf(operation: Operation): Draft {
     classBefore: operation.classBefore,
     toolDocument: operation.toolDocument,
     reason: operation.reason,
+    askedBy: operation.askedBy,
     references: operation.references,
     ...movingPart(operation),
   };

@@ -101,7 +101,7 @@ function sentenceParts(operation: Operation, words: Surroundings): readonly stri
       return ['Saved here.', earlierTry(operation) || 'Nothing has been sent.'];
     case 'awaiting_approval':
       return review?.because === undefined
-        ? [questionFor(review?.question), earlierTry(operation)]
+        ? [questionFor(review?.question, operation.askedBy), earlierTry(operation)]
         : heldParts(review.because, operation);
     case 'held':
       return heldParts(operation.why, operation);
@@ -155,7 +155,7 @@ export function earlierTry({ destination, effect }: Operation): string {
   }
 }
 
-function questionFor(question: ReviewQuestion | undefined): string {
+function questionFor(question: ReviewQuestion | undefined, askedBy: string | undefined): string {
   switch (question) {
     case 'unclassified':
       return 'Nobody has said yet what kind of write this tool makes. A person must decide once.';
@@ -174,7 +174,7 @@ function questionFor(question: ReviewQuestion | undefined): string {
     case 'many_writes':
       return 'Many writes were made within an hour. A person must say whether to go on.';
     case 'again':
-      return 'The caller says that a second one is really wanted. A person must decide.';
+      return `${askedBy === undefined ? 'The caller' : named(askedBy)} says that a second one is really wanted. A person must decide.`;
     case 'irreversible':
     case undefined:
       return 'A person must approve this exact action first.';

@@ -5,9 +5,11 @@ import type { ContractOperation, ToolFacts } from '../core/contract.ts';
 import { sha256Hex } from '../core/digest.ts';
 import { type FrozenWrite, writeRequest } from '../core/http-request.ts';
 import { crossRunHash, intentKey, lockName } from '../core/intent.ts';
+import type { Operation } from '../core/operation.ts';
 import { fillTemplate } from '../core/template.ts';
 import type { EngineContext } from './context.ts';
-import type { TargetDocument } from './payload.ts';
+import type { StoredPayload, TargetDocument } from './payload.ts';
+import { factsUnknown } from './reports.ts';
 import type { GivenRun, ResolvedRun } from './runs.ts';
 
 /** A write as a door hands it in. `arguments` must be a plain, representable JSON object that nobody changes. */
@@ -79,6 +81,27 @@ export function draftCall(context: EngineContext, call: WriteCall, facts: ToolFa
     problem: requestProblem(facts, args),
     locks: (target?.ids ?? []).map((id) => lockName(secret, tenant, destination, target?.type ?? '', id)),
   };
+}
+
+/**
+ * The same call once more, from its record: where the tool is not known here, as in a command that runs no gateway. It
+ * is held against what is known of the tool then when it is sent.
+ */
+export function draftFromRecord(
+  context: EngineContext,
+  { operation, payload, call }: { operation: Operation; payload: StoredPayload; call: WriteCall },
+  toolClass: ToolFacts['class'],
+): Draft {
+  const { crossRunHash, stamp, target } = operation;
+  // Our own reference has its place in the payload, and is like nothing else there.
+  const argument = Object.keys(payload.arguments).find((name) => payload.arguments[name] === stamp);
+  const facts: ToolFacts = {
+    ...factsUnknown(operation),
+    class: toolClass,
+    ...(stamp === undefined || argument === undefined ? {} : { stamp: { argument } }),
+  };
+  const draft = draftCall(context, call, facts);
+  return { ...draft, crossRunHash, target: payload.target, locks: target?.locks ?? [] };
 }
 
 /** A model never supplies a key (I13): what it gives in the place of our reference is dropped. */

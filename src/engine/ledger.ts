@@ -10,7 +10,7 @@ import { type Json, StoreFault } from '../store/port.ts';
 import { type Answer, type AnswerFacts, ownOperation } from './answers.ts';
 import { type EngineContext, newId, SALT_BYTES } from './context.ts';
 import { Deliveries } from './deliveries.ts';
-import { type Draft, draftCall, notApplied, type WriteCall } from './draft.ts';
+import { type Draft, draftCall, draftFromRecord, notApplied, type WriteCall } from './draft.ts';
 import { Gaps } from './gaps.ts';
 import { Holders } from './holders.ts';
 import { FateUnknown } from './new-operations.ts';
@@ -66,6 +66,16 @@ export interface OwnerRule {
   readonly definition?: string;
   readonly revokedAt?: number;
 }
+
+/** Who asks for a second one: the caller of the first, or a person in its place. */
+export type AgainAsk = {
+  readonly operation: OperationId;
+  /** Why, in the asker's words; whoever decides reads them. */
+  readonly reason: string;
+} & (
+  | { readonly requester: string; readonly person?: undefined }
+  | { readonly person: string; readonly requester?: undefined }
+);
 
 const DIGEST_PREFIX_MIN = 12;
 
@@ -399,21 +409,21 @@ export class Ledger {
 
   /**
    * The lawful way to a second one: a person is asked whether an equal call is really wanted once more (D6).
-   * `not_found` also for an operation of somebody else.
+   * @returns `not_found` also for an operation of somebody else; `altered` where its payload is not what was sent
    */
-  async again(ask: {
-    readonly operation: OperationId;
-    readonly requester: string;
-    /** Why, in the caller's words; a person reads them. */
-    readonly reason: string;
-  }): Promise<Again | 'not_found' | 'tool_unknown'> {
+  async again(ask: AgainAsk): Promise<Again | 'not_found' | 'tool_unknown' | 'altered'> {
     const context = this.#context;
     const record = await this.readings.record(ask.operation);
-    if (record === undefined || record.operation.requester !== ask.requester) return 'not_found';
+    if (record === undefined) return 'not_found';
     const { operation } = record;
+    if (ask.person === undefined && operation.requester !== ask.requester) return 'not_found';
     const payload = await readPayload(context, operation);
+    if (payload.digest !== operation.digest) return 'altered';
     const facts = context.factsFor(operation.destination, operation.tool, payload.arguments);
-    if (facts === undefined || facts.class === 'read') return 'tool_unknown';
+    const isPerson = ask.person !== undefined;
+    // A request over HTTP is made by a contract, which nobody has here.
+    const canBeMade = isPerson && operation.payload.holds === undefined;
+    if (facts?.class === 'read' || (facts === undefined && !canBeMade)) return 'tool_unknown';
     const call: WriteCall = {
       destination: operation.destination,
       tool: operation.tool,
@@ -421,7 +431,22 @@ export class Ledger {
       requester: operation.requester,
       ...(operation.toolDigest === undefined ? {} : { toolDigest: operation.toolDigest }),
     };
-    return this.#proposals.again(operation, draftCall(context, call, facts), ask.reason);
+    const draft =
+      facts === undefined
+        ? draftFromRecord(context, { operation, payload, call }, await this.#classNow(operation))
+        : draftCall(context, call, facts);
+    return this.#proposals.again(operation, draft, {
+      reason: ask.reason,
+      ...(isPerson ? { askedBy: ask.person } : {}),
+    });
+  }
+
+  /** The class of an operation's tool: as a person has confirmed it since, else as it was. */
+  async #classNow({ destination, tool, toolClass, toolDigest }: Operation): Promise<ToolClass> {
+    const rule = await this.rule(destination, tool);
+    return rule !== undefined && rule.toolDigest === toolDigest && rule.class !== 'read'
+      ? rule.class
+      : toolClass;
   }
 
   // ── What a destination tells by itself ───────────────────────────────────────────────────────────────────

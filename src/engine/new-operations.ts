@@ -40,8 +40,9 @@ export interface Extras {
   readonly goOn?: string;
   /** Another stream of the same commit, once the operation has its name. */
   readonly beside?: (operation: string) => StreamWrite;
-  /** Why its caller wants a second one. */
+  /** Why its caller wants a second one, or the person who asks in its place. */
   readonly reason?: string;
+  readonly askedBy?: string;
 }
 
 /** `started` when the first attempt is recorded and must now be handed over. */
@@ -239,6 +240,7 @@ export class NewOperations {
       ...(facts.changedFrom === undefined ? {} : { classBefore: facts.changedFrom }),
       ...(toolDocument === undefined ? {} : { toolDocument }),
       ...(reason === undefined ? {} : { reason }),
+      ...(extras.askedBy === undefined ? {} : { askedBy: extras.askedBy }),
       ...(call.references === undefined ? {} : { references: call.references }),
     };
     return { proposal, payload, documents };

@@ -183,10 +183,14 @@ export class Proposals {
   }
 
   /**
-   * The caller says that an equal call is really wanted once more: a review is opened for the next occurrence, or the
+   * An equal call is said to be really wanted once more: a review is opened for the next occurrence, or the
    * latest one is given as it stands, where that one is not done yet (D6).
    */
-  async again(earlier: Operation, draft: Draft, reason: string): Promise<Again> {
+  async again(
+    earlier: Operation,
+    draft: Draft,
+    asked: { readonly reason: string; readonly askedBy?: string },
+  ): Promise<Again> {
     const { environment, store, tenant } = this.#context;
     const run: ResolvedRun = { reference: earlier.run, beganAt: earlier.proposedAt };
     for (;;) {
@@ -200,7 +204,7 @@ export class Proposals {
       const made = await this.#create(place, {
         sequence: claim.sequence + 1,
         question: 'again',
-        reason,
+        ...asked,
         previous: { operation: id, relation: 'occurrence' },
       });
       if (made !== undefined) return { opened: true, operation: made.record.operation };

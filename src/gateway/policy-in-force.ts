@@ -14,6 +14,8 @@ export type SetupInForce =
       readonly setup: GatewaySetup;
       readonly loosens: readonly string[];
       readonly digest: string;
+      /** Since when it has been in force, in milliseconds since 1970. */
+      readonly since: number;
     }
   | { readonly ok: false; readonly problem: string };
 
@@ -41,10 +43,11 @@ export async function setupInForce(
         : ['The configuration in force cannot be read any more.'];
     },
   });
-  if (state.waiting === undefined) return { ok: true, setup, loosens: [], digest };
+  const since = state.inForce.at;
+  if (state.waiting === undefined) return { ok: true, setup, loosens: [], digest, since };
   const earlier = setupOf(state.inForce.sources);
   const { digest: waiting, loosens } = state.waiting;
-  if (earlier.ok) return { ok: true, setup: earlier, loosens, digest: waiting };
+  if (earlier.ok) return { ok: true, setup: earlier, loosens, digest: waiting, since };
   const problems = earlier.problems.map(formatProblem).join('; ');
   return {
     ok: false,

@@ -32,6 +32,8 @@ export interface CallParts {
   readonly run: string | undefined;
   /** Whether this requester may write at all; everybody may where absent. */
   readonly mayWrite?: (requester: string) => Promise<boolean>;
+  /** Brings the rules up to date with the configuration in force, where that may have changed. */
+  readonly followPolicy?: () => Promise<void> | undefined;
   /** Where a person can look, in words or as an address. */
   readonly where: string;
   readonly report: (message: string) => void;
@@ -98,6 +100,8 @@ export class ToolCalls {
       return;
     }
     const call = inUtf8(reading.call, open.frame);
+    const followed = this.#parts.followPolicy?.();
+    if (followed !== undefined) await followed;
     if (this.#isObserved) {
       await this.#observe(open, call);
       return;
@@ -358,7 +362,7 @@ export class ToolCalls {
     await server.connect();
     const asked = await ledger.again({ operation, requester, reason });
     if (asked === 'not_found') return undefined;
-    if (asked === 'tool_unknown') return operation;
+    if (asked === 'tool_unknown' || asked === 'altered') return operation;
     return asked.opened ? asked.operation.id : asked.stands.id;
   }
 

@@ -42,7 +42,7 @@ interface KnownChanges {
 
 export class ServerFacts {
   readonly #destination: string;
-  readonly #rules: GatewayRules;
+  #rules: GatewayRules;
   readonly #tools: ToolList;
   readonly #report: (message: string) => void;
   #binding: Binding | undefined;
@@ -65,6 +65,31 @@ export class ServerFacts {
   /** How far this server's writes are guarded. */
   get mode(): Mode {
     return this.#rules.config?.value.mode ?? 'guard';
+  }
+
+  get rules(): GatewayRules {
+    return this.#rules;
+  }
+
+  /** Whether these are the rules that count here. */
+  isUnder({ bindings, config, contracts }: GatewayRules): boolean {
+    const valuesOf = (rules: GatewayRules): string =>
+      JSON.stringify(
+        [rules.config, ...rules.contracts, ...rules.bindings].map((loaded) => loaded?.value ?? null),
+      );
+    return valuesOf({ bindings, config, contracts }) === valuesOf(this.#rules);
+  }
+
+  /** Other rules count from now on, for clients that are there too. */
+  follow({ bindings, config, contracts }: GatewayRules): void {
+    this.#rules = { bindings, config, contracts };
+    const identity = this.#identity;
+    this.#identity = undefined;
+    this.#binding = undefined;
+    this.#contradictions = [];
+    this.#contracts = contracts.map(({ value }) => value);
+    this.#changes = undefined;
+    if (identity !== undefined) this.identify(identity);
   }
 
   /** The tools as they were when they were first seen here. */

@@ -10,6 +10,8 @@ export interface ServerSpec {
   readonly isNamed: boolean;
   readonly command?: readonly string[] | undefined;
   readonly url?: string | undefined;
+  /** For each request to `url`. */
+  readonly headers?: { readonly [name: string]: string } | undefined;
   readonly cwd: string;
   readonly env: { readonly [name: string]: string };
   /** The whole path of the owner's configuration. */
@@ -133,7 +135,18 @@ function readObject(text: string): { readonly [member: string]: unknown } | unde
 
 function isServer(value: unknown): value is ServerSpec {
   if (typeof value !== 'object' || value === null) return false;
-  const { name, isNamed, command, url, cwd, env, config, configDigest, run } = value as {
+  const {
+    name,
+    isNamed,
+    command,
+    url,
+    headers = {},
+    cwd,
+    env,
+    config,
+    configDigest,
+    run,
+  } = value as {
     [member: string]: unknown;
   };
   const isText = (text: unknown): boolean => typeof text === 'string' && text !== '';
@@ -141,14 +154,15 @@ function isServer(value: unknown): value is ServerSpec {
     url === undefined
       ? Array.isArray(command) && command.length > 0 && command.every((part) => typeof part === 'string')
       : isText(url);
-  const isEnv =
-    typeof env === 'object' && env !== null && Object.values(env).every((each) => typeof each === 'string');
+  const isTexts = (map: unknown): boolean =>
+    typeof map === 'object' && map !== null && Object.values(map).every((each) => typeof each === 'string');
   return (
     isText(name) &&
     typeof isNamed === 'boolean' &&
     isText(cwd) &&
     hasReach &&
-    isEnv &&
+    isTexts(env) &&
+    isTexts(headers) &&
     [config, configDigest, run].every((each) => each === undefined || isText(each))
   );
 }

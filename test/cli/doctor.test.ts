@@ -70,7 +70,7 @@ test('each server that is not behind us is named, with what to do', async () => 
     /shop is not behind us: its client starts it itself\n +→ counterfoil init --server shop$/m,
   );
   expect(stdout).toMatch(
-    /web is not behind us, and cannot be put behind us by init yet: it is reached over HTTP .*: counterfoil mcp --url ADDRESS/,
+    /web is not behind us: its client reaches it itself\n +→ counterfoil init --server web$/m,
   );
 });
 

@@ -45,6 +45,9 @@ test(
       encoding: 'utf8',
     });
     expect(stdout).toContain('counterfoil is not in your PATH: say npx counterfoil in its place.\n');
+    expect(stdout).toContain(
+      'What waits for a person: npx counterfoil queue. To take all of this back: npx ',
+    );
     expect(JSON.parse(home.read('.cursor/mcp.json')).mcpServers.notes.command).toBe('npx');
 
     const folder = cleanUps.folder();
@@ -62,5 +65,11 @@ test(
     );
     await gateway.initialize();
     expect(textOf(await gateway.call('erase', { thing: 7 }))).toContain('where (npx counterfoil queue)');
+    const queue = spawnSync(process.execPath, [command, 'queue', '--data', join(folder, 'data')], {
+      encoding: 'utf8',
+    });
+    expect(queue.stdout).toMatch(/To decide: npx counterfoil approve op_\w+ --digest [0-9a-f]{12} /);
+    expect(queue.stdout).toMatch(/Set it first, in a terminal: npx counterfoil passphrase set\n/);
+    expect(queue.stdout).not.toMatch(/(?<!npx )counterfoil (approve|passphrase)/);
   },
 );

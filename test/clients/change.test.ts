@@ -3,15 +3,20 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type EntryChange, guardEntries, releaseEntries } from '../../src/clients/change.ts';
-import { readEntries } from '../../src/clients/entries.ts';
+import { readEntries, type ServerEntry } from '../../src/clients/entries.ts';
+import { addressFrom, addressVariables } from '../../src/clients/own-command.ts';
 
 const CURSOR = { client: 'cursor', member: 'mcpServers' } as const;
 const WORDS = ['/n/node', '/x/counterfoil.js', 'mcp', '--name', 'n', '--'];
 
-function stdioEntries(text: string) {
+function allEntries(text: string): readonly ServerEntry[] {
   const read = readEntries(text, CURSOR);
   if (!read.ok) throw new Error(read.problem);
-  return read.entries.filter(({ server }) => server.kind === 'stdio');
+  return read.entries;
+}
+
+function stdioEntries(text: string) {
+  return allEntries(text).filter(({ server }) => server.kind === 'stdio');
 }
 
 function guarded(text: string): { readonly text: string; readonly entries: readonly EntryChange[] } {
@@ -208,6 +213,140 @@ test('whatever is in a configuration, and however it is laid out, taking back gi
       for (const [server, words] of Object.entries(commandsOf(text))) {
         expect(commandsOf(change.text)[server]).toEqual([...WORDS, ...words]);
       }
+      expect(releaseEntries(change.text, change.entries).text).toBe(text);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+// ── Servers that are reached by an address ─────────────────────────────────────────────────────────────────────
+
+const ADDRESS_WORDS = ['/n/node', '/x/counterfoil.js', 'mcp', '--name', 'n'];
+
+function addressGuarded(text: string): { readonly text: string; readonly entries: readonly EntryChange[] } {
+  const wanted = allEntries(text).flatMap(({ path, server, text: entry }) => {
+    if (server.kind !== 'http') return [];
+    const address = addressVariables(Object.keys(server.headers));
+    const headers = address.headers.flatMap((header) => [
+      '--header-env',
+      `${header.name}:${header.variable}`,
+    ]);
+    return [{ path, text: entry, address, words: [...ADDRESS_WORDS, '--url-env', address.url, ...headers] }];
+  });
+  const change = guardEntries(text, wanted);
+  if ('differs' in change) throw new Error(`${change.differs.join('.')} differs`);
+  return change;
+}
+
+/** What a client reaches, by name: directly, or through us. */
+const addressesOf = (text: string) =>
+  Object.fromEntries(
+    allEntries(text).flatMap(({ name, server }) => {
+      if (server.kind === 'http') return [[name, { url: server.url, headers: server.headers }]];
+      if (server.kind === 'unknown' || server.own?.address === undefined) return [];
+      return [[name, addressFrom(server.own.address, (variable) => server.launch.env[variable])]];
+    }),
+  );
+
+const ADDRESS_TEXTS: readonly (readonly [string, string])[] = [
+  ['one line', '{"mcpServers":{"a":{"type":"http","url":"http://x/y","headers":{"A":"b","X-K":"${K}"}}}}'],
+  ['no headers', '{"mcpServers":{"a":{"url":"http://x"}}}'],
+  ['no headers, on lines', '{\n  "mcpServers": {\n    "a": {\n      "url": "http://x"\n    }\n  }\n}\n'],
+  ['empty headers', '{"mcpServers":{"a":{"headers":{ },"url":"http://x"}}}'],
+  [
+    'another name for the address',
+    '{"mcpServers":{"a":{"serverUrl":"http:\\/\\/x","headers":{"\\u0041":"b"}}}}',
+  ],
+  ['a number as a header', '{"mcpServers":{"a":{"url":"http://x","headers":{"X-Tenant":7}}}}'],
+  [
+    'comments, tabs and trailing commas',
+    `{
+\t"mcpServers": { // group
+\t\t"a": {
+\t\t\t// the address
+\t\t\t"url": /* eu */ "http://x", // here
+\t\t\t"headers": {
+\t\t\t\t// a key
+\t\t\t\t"Authorization": "Bearer \\u0062", // until May
+\t\t\t\t"X-Team": "blue",
+\t\t\t},
+\t\t\t"disabled": false,
+\t\t},
+\t},
+}`,
+  ],
+  [
+    'CRLF',
+    '{\r\n "mcpServers": {\r\n  "a": {\r\n   "url": "http://x",\r\n   "headers": {\r\n    "A": "b"\r\n   }\r\n  }\r\n }\r\n}',
+  ],
+];
+
+describe('an entry with an address is put behind us, and taken back', () => {
+  test.each(ADDRESS_TEXTS)('%s', (_what, text) => {
+    const change = addressGuarded(text);
+    expect(stdioEntries(change.text)).toHaveLength(1);
+    expect(addressesOf(change.text)).toEqual(addressesOf(text));
+    const release = releaseEntries(change.text, change.entries);
+    expect(release.text).toBe(text);
+    expect(release.released).toEqual(['restored']);
+  });
+
+  test.each(ADDRESS_TEXTS)('%s, also where its client has written the file anew', (_what, text) => {
+    const change = addressGuarded(text);
+    const [entry] = stdioEntries(change.text);
+    const server = entry?.server;
+    if (server?.kind !== 'stdio') throw new Error('There is no entry.');
+    const { args, command, env } = server.launch;
+    const plain = { type: 'stdio', command, args, env };
+    const release = releaseEntries(JSON.stringify({ mcpServers: { a: plain } }), change.entries);
+    expect(release.released).toEqual(['taken_out']);
+    expect(addressesOf(release.text)).toEqual(addressesOf(text));
+    expect(release.text).not.toContain('UPSTREAM');
+  });
+
+  test('what somebody has added to the environment stays, and so does a secret that was changed', () => {
+    const text = '{"mcpServers":{"a":{"url":"http://x","headers":{"A":"old"}}}}';
+    const change = addressGuarded(text);
+    const edited = change.text.replace('"old"', '"new","NODE_OPTIONS":"-x"');
+    const release = releaseEntries(edited, change.entries);
+    expect(JSON.parse(release.text)).toEqual({
+      mcpServers: { a: { url: 'http://x', headers: { A: 'new' }, env: { NODE_OPTIONS: '-x' } } },
+    });
+  });
+
+  test.each([
+    ['an address that is not in the entry any more', '"env":{}', 'no_command'],
+    ['an entry without an environment', '"note":1', 'no_command'],
+  ])('%s is left as it is', (_what, member, how) => {
+    const { entries } = addressGuarded('{"mcpServers":{"a":{"url":"http://x"}}}');
+    const now = `{"mcpServers":{"a":{"command":"counterfoil","args":["mcp","--url-env","UPSTREAM_URL"],${member}}}}`;
+    const release = releaseEntries(now, entries);
+    expect(release.text).toBe(now);
+    expect(release.released).toEqual([how]);
+  });
+});
+
+const headerName = fc.stringMatching(/^[A-Za-z][A-Za-z0-9_.-]{0,8}$/).filter((each) => each !== '__proto__');
+const addressed = fc.record(
+  {
+    type: fc.constantFrom('http', 'streamable-http'),
+    url: fc.webUrl(),
+    headers: fc.dictionary(headerName, word, { maxKeys: 3 }),
+    note: fc.jsonValue({ maxDepth: 1 }),
+  },
+  { requiredKeys: ['url'] },
+);
+const withAddresses = fc.record({
+  first: fc.jsonValue({ maxDepth: 2 }),
+  mcpServers: fc.dictionary(name, fc.oneof(addressed, server), { maxKeys: 4 }),
+});
+
+test('whatever stands beside an address, it is reached as before and taking back gives the same bytes', () => {
+  fc.assert(
+    fc.property(withAddresses, layout, (value, write) => {
+      const text = write(value);
+      const change = addressGuarded(text);
+      expect(addressesOf(change.text)).toEqual(addressesOf(text));
       expect(releaseEntries(change.text, change.entries).text).toBe(text);
     }),
     { numRuns: 300 },

@@ -99,6 +99,23 @@ describe('an entry that cannot be guarded has its sentence while the others are 
     ['another type', '{"command":"x","type":"sse"}', /its type is not stdio$/],
     ['a member twice', '{"command":"x","command":"y"}', /^it has the member command twice$/],
     ['a sandbox', '{"command":"x","sandboxEnabled":true}', /sandbox/],
+    ['the older transport', '{"type":"sse","url":"http://x"}', /^it is of the type sse, the older transport/],
+    [
+      'an address of another type',
+      '{"type":"ws","url":"http://x"}',
+      /^it has a url, and its type is not http$/,
+    ],
+    ['two addresses', '{"url":"http://x","serverUrl":"http://y"}', /^it has both a url and a serverUrl$/],
+    ['an address that is no text', '{"url":7}', /^its url is no text$/],
+    ['a socket', '{"url":"unix:///run/x"}', /^its url is no http or https address$/],
+    ['a sign-in', '{"url":"http://x","oauth":{}}', /^its client signs in for it \(oauth\)/],
+    ['an environment for nothing', '{"url":"http://x","env":{}}', /^it has env beside a url/],
+    ['headers in a list', '{"url":"http://x","headers":[]}', /^its headers are no object of texts$/],
+    [
+      'a header that is no text',
+      '{"url":"http://x","headers":{"A":{}}}',
+      /^its headers are no object of texts$/,
+    ],
   ])('%s', (_what, value, sentence) => {
     const entries = entriesOf(`{"mcpServers":{"bad":${value},"good":{"command":"g"}}}`);
     expect(entries[0]?.server).toMatchObject({ kind: 'unknown', problem: expect.stringMatching(sentence) });

@@ -115,3 +115,23 @@ test('what a server says is shown without the values that its entry gives it', (
     `Error 1: key ${MASK} refused by ${MASK}://u:${MASK}@h/x (${MASK})`,
   );
 });
+
+test('of a server that is behind us by its address the host and the names are shown, and nothing else', () => {
+  const entry = {
+    command: 'node',
+    args: [
+      'c.js',
+      'mcp',
+      '--url-env',
+      'UPSTREAM_URL',
+      '--header-env',
+      'Authorization:UPSTREAM_AUTHORIZATION',
+    ],
+    env: { UPSTREAM_URL: 'https://h.example/k-path?k=k-query', UPSTREAM_AUTHORIZATION: 'Bearer k-header' },
+  };
+  const shown = maskConfiguration(JSON.stringify({ mcpServers: { a: entry } }));
+  expect(JSON.parse(shown).mcpServers.a).toEqual({
+    ...entry,
+    env: { UPSTREAM_URL: `https://h.example/${MASK}`, UPSTREAM_AUTHORIZATION: MASK },
+  });
+});

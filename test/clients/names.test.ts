@@ -1,7 +1,7 @@
 // A name for each destination: stable, plain, and never that of another server.
 
 import { describe, expect, test } from 'vitest';
-import { destinationName, launchText } from '../../src/clients/names.ts';
+import { addressText, destinationName, launchText } from '../../src/clients/names.ts';
 
 const LAUNCH = { command: 'x', args: ['y'], env: { A: '1', B: '2' }, cwd: undefined, envFile: undefined };
 
@@ -53,4 +53,11 @@ describe('two servers are the same', () => {
   ])('and not with %s', (_what, launch, workspace) => {
     expect(launchText(launch, workspace)).not.toBe(base);
   });
+});
+
+test('two addresses are the same with the same headers, in whatever order, and not with another account', () => {
+  const base = addressText({ url: 'http://h/x', headers: { A: '1', B: '2' } });
+  expect(addressText({ url: 'http://h/x', headers: { B: '2', A: '1' } })).toBe(base);
+  expect(addressText({ url: 'http://h/x', headers: { A: '9', B: '2' } })).not.toBe(base);
+  expect(addressText({ url: 'http://h/y', headers: { A: '1', B: '2' } })).not.toBe(base);
 });

@@ -18,7 +18,7 @@ function filled(argument: string, client: ClientId, workspace?: string) {
   const [entry] = read.ok ? read.entries : [];
   if (entry === undefined) throw new Error('There is no entry.');
   const result = fillIn(entry, client, SURROUNDINGS);
-  return result.ok ? result.launch.args[0] : { problem: result.problem };
+  return result.ok ? result.launch?.args[0] : { problem: result.problem };
 }
 
 describe('a variable', () => {
@@ -65,7 +65,43 @@ test('a server of a project runs in the project’s folder, unless its entry nam
   );
   const folders = (read.ok ? read.entries : []).map((entry) => {
     const result = fillIn(entry, 'portable', SURROUNDINGS);
-    return result.ok ? result.launch.cwd : result.problem;
+    return result.ok ? result.launch?.cwd : result.problem;
   });
   expect(folders).toEqual(['/p', '/c']);
+});
+
+describe('a server that is reached by an address', () => {
+  const address = (value: object, client: ClientId = 'claude-code') => {
+    const read = readEntries(JSON.stringify({ mcpServers: { a: value } }), { client, member: 'mcpServers' });
+    const [entry] = read.ok ? read.entries : [];
+    if (entry === undefined) throw new Error('There is no entry.');
+    const result = fillIn(entry, client, SURROUNDINGS);
+    return result.ok ? result.address : result.problem;
+  };
+  const own = (env: object) => ({
+    command: 'counterfoil',
+    args: ['mcp', '--url-env', 'U', '--header-env', 'A:V'],
+    env,
+  });
+
+  test('has its variables filled in, before it is behind us and after', () => {
+    const reached = { url: 'http://h.example/x', headers: { A: 'b h.example' } };
+    expect(address({ url: 'http://${HOST}/x', headers: { A: 'b ${HOST}' } })).toEqual(reached);
+    expect(address(own({ U: 'http://${HOST}/x', V: 'b ${HOST}' }))).toEqual(reached);
+    // What its entry does not set, its process has from its client.
+    expect(
+      address({ ...own({ U: 'http://h' }), args: ['mcp', '--url-env', 'U', '--header-env', 'A:HOST'] }),
+    ).toEqual({
+      url: 'http://h',
+      headers: { A: 'h.example' },
+    });
+  });
+
+  test('is not asked where one of them has no value', () => {
+    expect(address({ url: 'http://h', headers: { A: '${NONE}' } })).toMatch(/^uses the variable NONE/);
+    expect(address(own({ U: 'http://h' }))).toBe('uses the variable V, which is not set here');
+    expect(address({ url: 'http://h', headers: { A: '${input:t}' } }, 'vscode')).toMatch(
+      /^asks for the input t/,
+    );
+  });
 });

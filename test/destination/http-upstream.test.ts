@@ -378,3 +378,29 @@ describe('a client’s traffic', () => {
     expect(frames[0]?.frame.head?.method).toBe('notifications/tools/list_changed');
   });
 });
+
+test('a header is sent once, however it is spelled, and what the protocol says in one stands', async () => {
+  const headers = { Authorization: 'Bearer one', ACCEPT: 'text/html', 'Content-Type': 'text/plain' };
+  const { log, upstream } = await setup([], { headers });
+  expect(await upstream.connect()).toEqual({ connected: true });
+  await upstream.send(request({ fault: 'answer', mark: 'm' }));
+  const record = log().find(({ event }) => event === 'record');
+  expect(record?.['headers']).toMatchObject({
+    authorization: 'Bearer one',
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
+  });
+});
+
+test.each([
+  [['--bearer', 'k'], { status: 401, hasChallenge: true }],
+  [['--older-transport'], { status: 405, hasChallenge: false }],
+  [[], undefined],
+])(
+  'a server that refuses whoever asks (%j) is told from one that does not answer',
+  async (flags, refusal) => {
+    const { upstream } = await setup(flags);
+    await upstream.connect();
+    expect(upstream.refusal).toEqual(refusal);
+  },
+);

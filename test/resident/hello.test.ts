@@ -44,10 +44,13 @@ describe('the first line of a connection', () => {
       { ...HELLO, server: { ...SERVER, config: 7 } },
       { ...HELLO, server: { ...SERVER, isNamed: 'yes' } },
       { ...HELLO, server: { ...SERVER, configDigest: '' } },
+      { ...HELLO, server: { ...SERVER, headers: { Authorization: 1 } } },
+      { ...HELLO, server: { ...SERVER, headers: null } },
     ];
     for (const bad of BAD) expect(readHello(JSON.stringify(bad))).toEqual(unclear);
     for (const text of ['', 'null', '[]', '{}', '{"version":1}']) expect(readHello(text)).toBeUndefined();
-    const byAddress = { ...HELLO, server: { name: 'a', isNamed: true, url: 'http://a', cwd: '/', env: {} } };
+    const reached = { url: 'http://a', headers: { Authorization: 'Bearer x' } };
+    const byAddress = { ...HELLO, server: { name: 'a', isNamed: true, ...reached, cwd: '/', env: {} } };
     expect(readHello(JSON.stringify(byAddress))).toEqual(byAddress);
     expect(readWelcome('{"served":true}')).toEqual({ served: true });
     expect(readWelcome('{"served":"yes"}')).toBeUndefined();

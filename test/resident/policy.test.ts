@@ -20,6 +20,7 @@ import {
   textOf,
   toolsServer,
   until,
+  untilAsync,
 } from '../gateway/processes.ts';
 import { CONFIG, residentWorld } from './world.ts';
 
@@ -51,6 +52,32 @@ describe('a configuration that loosens', PATIENT, () => {
     expect(textOf(await observed.call('erase', { n: 2 }))).toBe('did erase');
     expect(textOf(await careful.call('erase', { n: 3 }))).toMatch(WAITS);
     expect(world.calls('erase')).toHaveLength(1);
+    expect(world.residents()).toEqual([world.resident()]);
+  });
+
+  test('and one that is stricter counts at once, for clients that are there too; looser again, for those that come', async () => {
+    const world = residentWorld(cleanUps);
+    const first = await world.client();
+    expect(textOf(await first.call('look', {}))).toBe('did look');
+    const stricter = await world.client({
+      config: CONFIG.replace('  erase:', '  look: {class: irreversible}\n  erase:'),
+    });
+    expect(textOf(await stricter.call('look', { of: 'stricter' }))).toMatch(WAITS);
+    let n = 0;
+    await untilAsync(async () => {
+      n += 1;
+      return WAITS.test(textOf(await first.call('look', { n })));
+    }, 'the first client to be under the rules of the other');
+    await first.says(/configuration of fixture that has come into force since counts here as well/);
+    const loose = await world.client();
+    await loose.says(/not in force: look is unclassified, and was irreversible\./);
+    const digest = /--digest ([0-9a-f]{12})/.exec(loose.stderr)?.[1] ?? '';
+    const confirmed = await world.owner.run('policy', 'confirm', 'fixture', '--digest', digest);
+    expect(confirmed.code, confirmed.stderr).toBe(0);
+    const last = await world.client();
+    expect(textOf(await last.call('look', { of: 'last' }))).toBe('did look');
+    expect(textOf(await first.call('look', { of: 'first' }))).toMatch(WAITS);
+    expect(textOf(await loose.call('look', { of: 'loose' }))).toMatch(WAITS);
     expect(world.residents()).toEqual([world.resident()]);
   });
 

@@ -139,7 +139,7 @@ class Handler implements Dispatcher.DispatchHandler {
         () => this.#tooLong(controller),
       );
     }
-    const told = ['mcp-session-id', 'content-type'].map((name) => [name, one(name)]);
+    const told = ['mcp-session-id', 'content-type', 'www-authenticate'].map((name) => [name, one(name)]);
     this.#request.onStart?.(status, Object.fromEntries(told));
   }
 

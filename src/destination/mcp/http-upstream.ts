@@ -42,7 +42,7 @@ export interface HttpUpstreamOptions extends OwnHandshake {
   /** The destination's stable configured name. */
   readonly name: string;
   readonly url: string;
-  /** Sent with each request, a credential for one. */
+  /** Sent with each request, a credential for one. What the protocol itself says in a header, it says. */
   readonly headers?: Readonly<Record<string, string>>;
   /** How long one `connect` may take. Default 30 s. */
   readonly startTimeoutMs?: number;
@@ -54,6 +54,13 @@ export interface HttpUpstreamOptions extends OwnHandshake {
 
 /** By tool; `unusable`: its schema asks for headers that cannot be. */
 export type ParamHeaders = Map<string, readonly ParamHeader[] | 'unusable'>;
+
+/** A response that refuses a request before it is looked at. */
+export interface HttpRefusal {
+  readonly status: number;
+  /** It says how one is to make oneself known (RFC 9110, 11.6.1). */
+  readonly hasChallenge: boolean;
+}
 
 export function openHttpUpstream(options: HttpUpstreamOptions): HttpUpstream {
   return new HttpUpstream(options);
@@ -67,6 +74,8 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 1_500;
 /** Where the server has not said how long it wants to be left alone. */
 const RETRY_DEFAULT_MS = 1_000;
+
+const OF_THE_PROTOCOL = /^(accept|content-type|last-event-id|mcp-(session-id|protocol-version|method|name))$/;
 
 /** Such a tool is none for a client over HTTP (specification 2026-07-28, streamable-http "Custom Headers"). */
 const UNUSABLE =
@@ -124,12 +133,17 @@ export class HttpUpstream implements McpUpstream {
   #isRetired = false;
   #listener: Exchange | undefined;
   readonly #paramHeaders: ParamHeaders;
+  readonly #givenHeaders: Readonly<Record<string, string>>;
+  #refusal: HttpRefusal | undefined;
 
   constructor(options: HttpUpstreamOptions) {
     this.name = options.name;
     this.#options = options;
     this.#url = new URL(options.url);
     this.#paramHeaders = options.paramHeaders ?? (new Map() as ParamHeaders);
+    // Of two spellings of one header both would be sent.
+    const given = Object.entries(options.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]);
+    this.#givenHeaders = Object.fromEntries(given.filter(([name = '']) => !OF_THE_PROTOCOL.test(name)));
     this.#replyMaxBytes = options.replyMaxBytes ?? REPLY_MAX_BYTES;
     this.#calls = new OwnCalls((late) =>
       this.onLateReply?.({ ...late, reply: capReply(late.reply, this.#replyMaxBytes) }),
@@ -138,6 +152,11 @@ export class HttpUpstream implements McpUpstream {
 
   get handshake(): Handshake | undefined {
     return this.#handshake;
+  }
+
+  /** The newest of them, for whoever is told that the server cannot be connected to. */
+  get refusal(): HttpRefusal | undefined {
+    return this.#refusal;
   }
 
   isConnected(): boolean {
@@ -524,6 +543,8 @@ export class HttpUpstream implements McpUpstream {
       ...(outgoing.onLeft === undefined ? {} : { onLeft: outgoing.onLeft }),
       onStart: (started, headers) => {
         status = started;
+        if (status >= 400)
+          this.#refusal = { status, hasChallenge: headers['www-authenticate'] !== undefined };
         const given = headers['mcp-session-id'];
         if (outgoing.method === 'initialize' && given !== undefined) this.#sessionId = given;
       },
@@ -562,7 +583,7 @@ export class HttpUpstream implements McpUpstream {
 
   #headersOf({ method, params }: Outgoing): Record<string, string> {
     const common = {
-      ...this.#options.headers,
+      ...this.#givenHeaders,
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
     };
@@ -581,7 +602,7 @@ export class HttpUpstream implements McpUpstream {
 
   #sessionHeaders(): Record<string, string> {
     return {
-      ...this.#options.headers,
+      ...this.#givenHeaders,
       ...(this.#sessionId === undefined ? {} : { 'mcp-session-id': this.#sessionId }),
       ...(this.#version === undefined ? {} : { 'mcp-protocol-version': this.#version }),
     };

@@ -4,7 +4,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { McpEndpoint } from './mcp-endpoint.ts';
-import { type HttpRefusal, sendRefusal } from './refusals.ts';
+import { type HttpRefusal, headerOf, sendRefusal } from './refusals.ts';
 import { hostProblem, LOOPBACK_NAMES, refused } from './request-guard.ts';
 
 /** Who asks, or what is answered instead; nobody else reads a credential. */
@@ -33,11 +33,24 @@ export interface HttpDoorParts {
 /** From the first byte of a request to its last: an endless one is cut off then. */
 const REQUEST_MAX_MS = 60_000;
 const HEADERS_MAX_MS = 15_000;
+/** How long a stream may go on after who has opened it may ask no more: a token that was revoked, or has expired. */
+const STILL_ALLOWED_EACH_MS = 1_000;
+
+/** A request that is answered, or whose answer is a stream that stays open. */
+interface OpenRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly server: string;
+  readonly endpoint: McpEndpoint;
+  readonly principal: string;
+}
 
 export class HttpDoor {
   readonly #parts: HttpDoorParts;
   readonly #server: Server;
   readonly #hostNames: readonly string[];
+  readonly #open = new Set<OpenRequest>();
+  #watch: NodeJS.Timeout | undefined;
   #isClosing = false;
 
   constructor(parts: HttpDoorParts) {
@@ -55,6 +68,7 @@ export class HttpDoor {
       this.#server.once('error', reject);
       this.#server.listen(port, host, () => {
         this.#server.off('error', reject);
+        this.#watchOpen();
         resolve((this.#server.address() as AddressInfo).port);
       });
     });
@@ -63,6 +77,7 @@ export class HttpDoor {
   /** Takes no new requests. Resolves when what was called is answered or recorded, and every connection is closed. */
   async close(): Promise<void> {
     this.#isClosing = true;
+    clearTimeout(this.#watch);
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     const endpoints = new Set(
       [...this.#parts.endpoints.values()].flatMap(({ endpoint }) =>
@@ -96,7 +111,47 @@ export class HttpDoor {
     if ('refusal' in who) return who.refusal;
     const { endpoint, problem } = behind;
     if (endpoint === undefined) return refused(503, `${behind.server} cannot be served. ${problem}`);
-    await endpoint.handle(request, response, who.principal);
+    const { principal } = who;
+    const open: OpenRequest = { request, response, server: behind.server, endpoint, principal };
+    this.#open.add(open);
+    response.once('close', () => this.#open.delete(open));
+    await endpoint.handle(request, response, principal);
     return undefined;
+  }
+
+  // ── What is open ─────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Each request is judged as it comes; a stream may stay open for days. */
+  #watchOpen(): void {
+    this.#watch = setTimeout(() => {
+      void this.#judgeOpen()
+        .catch((cause: unknown) =>
+          this.#parts.report(`Who may go on asking could not be judged: ${String(cause)}`),
+        )
+        .finally(() => {
+          if (!this.#isClosing) this.#watchOpen();
+        });
+    }, STILL_ALLOWED_EACH_MS);
+    this.#watch.unref();
+  }
+
+  /** What was called goes on, and is recorded; nobody is told of it any more. */
+  async #judgeOpen(): Promise<void> {
+    const judged = new Map<string, Authentication>();
+    const ended: OpenRequest[] = [];
+    for (const open of this.#open) {
+      const key = JSON.stringify([open.server, headerOf(open.request, 'authorization') ?? null]);
+      const who = judged.get(key) ?? (await this.#parts.authenticate(open.request, open.server));
+      judged.set(key, who);
+      if ('principal' in who) continue;
+      const { refusal } = who;
+      // While nobody can be judged (503) what was allowed goes on.
+      if (refusal.status !== 401 && refusal.status !== 403) continue;
+      if (open.response.headersSent) open.response.destroy();
+      else sendRefusal(open.response, refusal);
+      ended.push(open);
+    }
+    // Only then: a session that ends closes what is open of it without a word.
+    for (const { endpoint, principal } of ended) endpoint.endSessionsOf(principal);
   }
 }

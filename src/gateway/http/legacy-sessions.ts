@@ -65,6 +65,11 @@ export class LegacySessions {
     sendEmpty(response, 200);
   }
 
+  /** The sessions of one requester end. */
+  endOf(requester: string): void {
+    for (const session of this.#sessions.values()) if (session.requester === requester) this.#end(session);
+  }
+
   /** Every session ends; resolves when what their clients had called is answered or recorded. */
   async close(): Promise<void> {
     clearInterval(this.#sweep);

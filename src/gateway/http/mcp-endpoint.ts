@@ -45,6 +45,11 @@ export class McpEndpoint {
     }
   }
 
+  /** Who asks may ask no more. */
+  endSessionsOf(requester: string): void {
+    this.#sessions.endOf(requester);
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.#sessions.close(), this.#requests.close()]);
   }

@@ -63,7 +63,8 @@ export class PostAnswer {
   /** It will not be answered. */
   close(): void {
     clearTimeout(this.#silence);
-    if (this.#stream === undefined) this.#parts.response.destroy();
+    // A refusal may be on its way in the answer's place.
+    if (this.#stream === undefined && !this.#parts.response.writableEnded) this.#parts.response.destroy();
   }
 
   #upgrade(): void {
