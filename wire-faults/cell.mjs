@@ -11,10 +11,10 @@ import { isSecond } from './destination.mjs';
 export const WAY_FAULTS = ['refused', 'name_not_found', 'tls_fail', 'connect_hang'];
 
 /** Far above what an answer takes here, on a busy machine too, and far below what a reader waits for. */
-const REPLY_TIMEOUT = 'PT1.5S';
+const REPLY_TIMEOUT = 'PT0.8S';
 const SETTINGS = {
-  bounds: { attemptsMax: 2, elapsedMaxMs: 6_000, lookUpElapsedMaxMs: 400, sendByMs: 1_000 },
-  lookUpTimeoutMs: 600,
+  bounds: { attemptsMax: 2, elapsedMaxMs: 8_000, lookUpElapsedMaxMs: 400, sendByMs: 1_500 },
+  lookUpTimeoutMs: 1_000,
   readBackTimeoutMs: 2_000,
   callerWaitMs: 0,
 };
@@ -60,9 +60,11 @@ export async function runCell({ fault, contract, folder, isBroken = false, origi
   }
 }
 
-/** `parked unknown (no_lookup)` */
-function stateOf({ effect, stage, why }) {
-  return `${stage} ${effect}${why === undefined || why.code === 'answered' ? '' : ` (${why.code})`}`;
+/** `parked unknown (no_lookup)`; `closed accepted, repeated under request_key` */
+function stateOf({ attempts, effect, stage, why }) {
+  const cause = why === undefined || why.code === 'answered' ? '' : ` (${why.code})`;
+  const under = attempts.findLast((attempt) => attempt.under !== undefined)?.under;
+  return `${stage} ${effect}${cause}${under === undefined ? '' : `, repeated under ${under}`}`;
 }
 
 function wordsOf(piece) {
@@ -96,7 +98,7 @@ function configure({ contract, fault, folder, url }) {
     contract: 'contract.json',
     headers: { Authorization: 'Bearer {token}' },
     secrets: { token: { env: 'WIRE_TOKEN' } },
-    timeouts: { connect: 'PT0.4S', headers: 'PT5S', body: 'PT5S', late: 'PT3S' },
+    timeouts: { connect: 'PT0.8S', headers: 'PT5S', body: 'PT5S', late: 'PT3S' },
     pool: { connections: 4, keep_alive: 'PT30S' },
     reply_max_bytes: 65_536,
     tools: { 'ticket.create': { class: 'ordinary' } },

@@ -1,7 +1,7 @@
 // The four classes of contracts that every fault is done to, as the files that an owner would write.
 //
 // R0: no guard and no look-up. R1: a reference of ours is written, and looked for. R2: the destination honours a key,
-// and can be asked by it. R3: the wanted state is written as a whole, and can be read back.
+// and can be asked by it, without proof of what is absent. R3: the wanted state is written as a whole, and can be read back.
 
 export const CLASSES = ['R0', 'R1', 'R2', 'R3'];
 
@@ -124,6 +124,9 @@ const OPERATIONS = {
         by: 'request_key',
         http: { path: '/tickets', query: { key: '{$key}' }, pages: BY_PAGE },
         found: { ...LISTED.found, where: [{ path: '/key', equals: '{$key}' }] },
+        // It finds what is there, and lags nobody knows how long: only the key makes a repeat harmless.
+        consistency: { kind: 'unknown' },
+        proves: { present: 'applied', absent: 'nothing' },
       },
     ],
   },

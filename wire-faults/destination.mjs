@@ -10,7 +10,7 @@ import { gzipSync } from 'node:zlib';
 
 const HTML = '<!doctype html><title>Sign in</title><form action="/login"></form>';
 /** What the look-up of a write answers never ends, or is not there, for these; the write itself ends without reply. */
-const LOOKUP_FAULTS = {
+const LOOKUPS = {
   lookup_cut_once: { times: 1, answer: ({ response }) => response.socket.resetAndDestroy() },
   lookup_503_once: { times: 1, answer: ({ reply }) => reply(503, { message: 'later' }) },
   lookup_500: { answer: ({ reply }) => reply(500, { message: 'broken' }) },
@@ -20,6 +20,10 @@ const LOOKUP_FAULTS = {
   lookup_lags: { times: 2, answer: ({ empty }) => empty() },
   lookup_two_matches: { answer: ({ twice }) => twice() },
   lookup_no_end: { answer: ({ endless }) => endless() },
+  // Only where a key is counted on: what was written is not shown, and the repeat under the same key is done again.
+  key_passed_over: {
+    answer: ({ cell, empty, isKeyed, normal }) => (isKeyed && cell.writes < 2 ? empty() : normal()),
+  },
   lookup_next_elsewhere: { answer: ({ elsewhere }) => elsewhere() },
 };
 
@@ -112,11 +116,12 @@ const WRITE_FAULTS = {
   keep_alive_race: ({ response }) => response.socket.resetAndDestroy(),
 };
 
-const LATE_MS = 700;
+const LATE_MS = 1_200;
 
-export const SERVED_FAULTS = [...Object.keys(WRITE_FAULTS), ...Object.keys(LOOKUP_FAULTS)];
+export const LOOKUP_FAULTS = Object.keys(LOOKUPS);
+export const SERVED_FAULTS = [...Object.keys(WRITE_FAULTS), ...LOOKUP_FAULTS];
 /** The write itself is applied, and its reply cut, where a look-up is what goes wrong. */
-for (const name of Object.keys(LOOKUP_FAULTS)) WRITE_FAULTS[name] = WRITE_FAULTS.fin_after;
+for (const name of LOOKUP_FAULTS) WRITE_FAULTS[name] = WRITE_FAULTS.fin_after;
 /** A connection that was kept needs something before it: the fault is done to the second write. */
 export const isSecond = (fault) => fault === 'keep_alive_race';
 
@@ -203,9 +208,9 @@ function answerWrite(told) {
 }
 
 /** The write, recorded: a repeat under the same key is answered as the first was. */
-function applied({ body, cell, kind, name, note, request, rest }) {
+function applied({ body, cell, fault, kind, name, note, request, rest }) {
   const key = request.headers['idempotency-key'];
-  const known = key === undefined ? undefined : cell.byKey.get(key);
+  const known = key === undefined || fault === 'key_passed_over' ? undefined : cell.byKey.get(key);
   if (known !== undefined) return known;
   const held = cell.items.get(rest[0]);
   const wanted = request.headers['if-match'];
@@ -250,7 +255,7 @@ function answerQuestion(told) {
     else if (item === undefined) reply(404, { message: 'there is none' });
     else reply(200, item);
   };
-  const planned = LOOKUP_FAULTS[fault];
+  const planned = LOOKUPS[fault];
   if (planned === undefined || cell.lookups > (planned.times ?? Number.POSITIVE_INFINITY)) {
     normal();
     return;
@@ -258,6 +263,9 @@ function answerQuestion(told) {
   note({ cell: name, event: 'fired', fault });
   const isList = kind === 'tickets';
   planned.answer({
+    cell,
+    isKeyed: name.startsWith('R2'),
+    normal,
     reply,
     response,
     self,

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runCell, WAY_FAULTS } from './cell.mjs';
 import { CLASSES } from './contracts.mjs';
-import { isSecond, SERVED_FAULTS } from './destination.mjs';
+import { isSecond, LOOKUP_FAULTS, SERVED_FAULTS } from './destination.mjs';
 
 const DESTINATION = fileURLToPath(new URL('./destination.mjs', import.meta.url));
 export const EXPECTED_FILE = fileURLToPath(new URL('./expected.json', import.meta.url));
@@ -32,7 +32,7 @@ export function readExpected() {
  * @param {{ isBroken?: boolean, atOnce?: number }} [options]
  * @returns {Promise<readonly { fault: string, contract: string, seen: string, fired: number, evidence: readonly string[] }[]>}
  */
-export async function runCells(cells, { isBroken = false, atOnce = 12 } = {}) {
+export async function runCells(cells, { isBroken = false, atOnce = 24 } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'counterfoil-wire-'));
   const log = join(folder, 'destination.log');
   const child = spawn(process.execPath, [DESTINATION, log], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -98,7 +98,7 @@ export function differences(ends, expected = readExpected()) {
     const wanted = expected[fault]?.[contract];
     const place = `${fault} × ${contract}`;
     // Of a look-up's fault there are two: the write's reply is cut, and then its look-up is asked, where there is one.
-    const least = fault.startsWith('lookup_') && contract !== 'R0' ? 2 : 1;
+    const least = LOOKUP_FAULTS.includes(fault) && contract !== 'R0' ? 2 : 1;
     const problems = [];
     if (fired < least) problems.push(`${place}: the fault did not fire.`);
     if (wanted === undefined) problems.push(`${place}: is not listed; it was seen as "${seen}".`);

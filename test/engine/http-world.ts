@@ -6,7 +6,7 @@ import { composeHttpDestination, composeLedger, type LedgerParts } from '../../s
 import type { JsonObject } from '../../src/core/canonical.ts';
 import type { Operation } from '../../src/core/operation.ts';
 import type { Ledger } from '../../src/engine/ledger.ts';
-import { type LogEntry, startDestination } from '../destination/http-fixture.ts';
+import type { HttpFixture, LogEntry } from '../destination/http-fixture.ts';
 import { operationOf, until } from './setup.ts';
 
 export interface HttpWorld {
@@ -75,6 +75,7 @@ export function writeFiles(folder: string, contract: JsonObject, configuration: 
 }
 
 export async function httpWorld(
+  server: HttpFixture,
   options: {
     readonly fault?: string;
     readonly operation?: JsonObject;
@@ -84,9 +85,11 @@ export async function httpWorld(
     readonly url?: string;
   } = {},
 ): Promise<HttpWorld> {
-  const server = await startDestination();
-  const file = writeFiles(join(server.folder, 'files'), contractOf(options.operation ?? TICKET), {
-    url: options.url ?? server.url(options.fault),
+  const url = options.url ?? server.url(options.fault);
+  const cell = new URL(url).pathname.split('/')[2] ?? '';
+  const logged = (event: LogEntry['event']) => server.log(event).filter((entry) => entry.cell === cell);
+  const file = writeFiles(join(server.folder, `files-${cell}`), contractOf(options.operation ?? TICKET), {
+    url,
     tools: { 'ticket.create': { class: 'ordinary' } },
     ...options.configuration,
   });
@@ -98,9 +101,9 @@ export async function httpWorld(
   });
   return {
     ledger,
-    writes: () => server.log('write').length,
-    sent: () => server.log('write'),
-    records: () => server.log('record').length,
+    writes: () => logged('write').length,
+    sent: () => logged('write'),
+    records: () => logged('record').length,
     async write(args) {
       const call = { destination: 'tickets', tool: 'ticket.create', arguments: args, requester: 'agent' };
       const { id } = operationOf(await ledger.write({ ...call, run: { id: 'run-1' } }));
@@ -110,9 +113,6 @@ export async function httpWorld(
         ({ stage, why }) => ['closed', 'parked'].includes(stage) || why?.code === 'waits_for_destination',
       );
     },
-    async close() {
-      await ledger.close();
-      await server.stop();
-    },
+    close: () => ledger.close(),
   };
 }

@@ -4,13 +4,12 @@
 // been handed to the socket was never reached. Everything after that which is no whole reply is unknown (D8).
 
 import { buildConnector, Pool } from 'undici';
-import type { JsonObject, JsonValue } from '../../core/canonical.ts';
+import { canonicalJson, type JsonObject, type JsonValue } from '../../core/canonical.ts';
 import type { ContractOperation } from '../../core/contract.ts';
 import { sha256Hex } from '../../core/digest.ts';
 import { type FrozenWrite, type HttpRequest, keyOf, madeFrom } from '../../core/http-request.ts';
 import { compare } from '../../core/reply-places.ts';
 import { valueAt } from '../../core/template.ts';
-import { watchAbort } from '../abort-watch.ts';
 import type {
   AskReport,
   AskRequest,
@@ -32,6 +31,7 @@ import { Rest } from './rest.ts';
 import type { Secrets } from './secrets.ts';
 import { Slots } from './slots.ts';
 import { verifySignature } from './webhook-signature.ts';
+import { WriteCall } from './write-call.ts';
 
 export interface HttpDestinationOptions {
   /** The stable configured name. */
@@ -153,15 +153,7 @@ export class HttpDestination implements Destination {
     const headers = this.#configuredHeaders();
     if (typeof headers === 'string') return undefined;
     const { origin, pathname } = this.#url;
-    return sha256Hex(
-      JSON.stringify([
-        origin,
-        pathname,
-        Object.keys(headers)
-          .toSorted()
-          .map((name) => [name, headers[name]]),
-      ]),
-    );
+    return sha256Hex(canonicalJson([origin, pathname, headers]));
   }
 
   // ── Writes ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -394,69 +386,6 @@ const DOUBTS: { readonly [doubt in NonNullable<Reply['doubt']>]: string } = {
   empty: 'an empty reply',
   other: 'an answer to another request',
 };
-
-/** One write on its way: whoever comes first, its answer or the end of the wait, is reported; the other is late. */
-class WriteCall {
-  exchange: Exchange | undefined;
-  readonly #request: SendRequest;
-  readonly #lateMs: number;
-  readonly #resolve: (report: SendReport) => void;
-  readonly #unwatch: (() => void) | undefined;
-  #timer: NodeJS.Timeout;
-  #hasLeft = false;
-  #reported = false;
-
-  constructor(request: SendRequest, lateMs: number, resolve: (report: SendReport) => void) {
-    this.#request = request;
-    this.#lateMs = lateMs;
-    this.#resolve = resolve;
-    this.#unwatch = request.signal && watchAbort(request.signal, () => this.abort('the wait was aborted'));
-    this.#timer = setTimeout(
-      () => this.onSlow(`no answer within ${request.replyTimeoutMs} ms`),
-      request.replyTimeoutMs,
-    );
-  }
-
-  mayLeave(): boolean {
-    this.#hasLeft = this.#request.mayLeave();
-    return this.#hasLeft;
-  }
-
-  onSlow(detail: string): void {
-    // Before anything has left there is nothing to wait for: that it will not leave is the end of it.
-    if (!this.#hasLeft) this.exchange?.abort(detail);
-    else if (!this.#reported) {
-      this.#tell({ left: 'maybe', ended: 'timeout', detail });
-      this.#timer = setTimeout(() => this.exchange?.abort('its answer did not come'), this.#lateMs);
-    }
-  }
-
-  abort(reason: string): void {
-    if (this.#hasLeft) this.#tell({ left: 'maybe', ended: 'aborted', detail: reason });
-    this.exchange?.abort(reason);
-  }
-
-  /** @returns false when the wait was over before it came */
-  replied(reply: Reply): boolean {
-    const isInTime = !this.#reported;
-    this.report({ left: 'maybe', ended: 'reply', reply, detail: `answered with ${reply.code ?? 0}` });
-    return isInTime;
-  }
-
-  /** The exchange has ended. */
-  report(report: SendReport): void {
-    this.#tell(report);
-    clearTimeout(this.#timer);
-    this.#unwatch?.();
-  }
-
-  #tell(report: SendReport): void {
-    clearTimeout(this.#timer);
-    if (this.#reported) return;
-    this.#reported = true;
-    this.#resolve(report);
-  }
-}
 
 function refused(detail: string): SendReport {
   return { left: 'no', proof: 'refused_by_sender', detail };
