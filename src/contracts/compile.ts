@@ -4,6 +4,7 @@ import { canonicalJson, type JsonValue } from '../core/canonical.ts';
 import {
   type Contract,
   type ContractOperation,
+  durationMs,
   isTrusted,
   type Mode,
   type RepeatClass,
@@ -208,7 +209,18 @@ function assemble(
     ...(classified.class === 'read' || bound === undefined ? {} : describe(bound)),
   };
   const digest = sha256Hex(canonicalJson(facts as unknown as JsonValue));
-  return Object.freeze({ ...facts, digest });
+  const sending = sendingOf(config);
+  return Object.freeze({ ...facts, ...(sending === undefined ? {} : { sending }), digest });
+}
+
+function sendingOf(config: GatewayConfig | undefined): ToolFacts['sending'] {
+  const { concurrency, rate } = config?.sending ?? {};
+  const perMs = durationMs(rate?.per);
+  if (concurrency === undefined && perMs === undefined) return undefined;
+  return {
+    ...(concurrency === undefined ? {} : { concurrency }),
+    ...(rate === undefined || perMs === undefined ? {} : { rate: { writes: rate.writes, perMs } }),
+  };
 }
 
 interface BoundOperation {

@@ -35,6 +35,11 @@ export interface Waiver {
   readonly because: string;
 }
 
+export interface SendingLimits {
+  readonly concurrency?: number;
+  readonly rate?: { readonly writes: number; readonly per: string };
+}
+
 export interface GatewayConfig {
   readonly destination: string;
   /** `guard` when absent. */
@@ -53,6 +58,8 @@ export interface GatewayConfig {
     /** Ordinary writes of one requester within an hour, before a person is asked whether to go on. */
     readonly writes_per_hour?: number;
   };
+  /** How much may be sent there: at once, and within each window of time, by all processes together. */
+  readonly sending?: SendingLimits;
   /** How long work of a run may pause and still be the same work; `unbounded`, or a duration. */
   readonly resume_window?: string;
   readonly owner?: string;

@@ -3,7 +3,13 @@
 import type { JsonObject } from '../core/canonical.ts';
 import { type Contract, durationMs, type Mode, type ToolFacts } from '../core/contract.ts';
 import { compileToolFacts } from './compile.ts';
-import type { GatewayConfig, RecoveryRoute, ToolDeclaration, Waiver } from './gateway-config.ts';
+import type {
+  GatewayConfig,
+  RecoveryRoute,
+  SendingLimits,
+  ToolDeclaration,
+  Waiver,
+} from './gateway-config.ts';
 import { closest, type Finding, listed } from './problem.ts';
 
 /** Where a secret lies; its value is in no file of ours. */
@@ -32,6 +38,7 @@ export interface HttpDestinationConfig {
   readonly tls?: { readonly ca?: string };
   readonly notices?: { readonly secret: string; readonly tolerance?: string };
   readonly tools?: { readonly [operation: string]: ToolDeclaration };
+  readonly sending?: SendingLimits;
   readonly owner?: string;
   readonly recovery?: RecoveryRoute;
   readonly may_stop?: readonly string[];
@@ -40,7 +47,7 @@ export interface HttpDestinationConfig {
 
 /** The same as what an owner decides about any server: each operation that can be sent is a tool. */
 export function asGatewayConfig(config: HttpDestinationConfig, contract: Contract): GatewayConfig {
-  const { destination, may_stop: mayStop, mode, owner, recovery, waivers } = config;
+  const { destination, may_stop: mayStop, mode, owner, recovery, sending, waivers } = config;
   const sent = contract.operations.filter(({ http }) => http !== undefined);
   return {
     destination,
@@ -49,6 +56,7 @@ export function asGatewayConfig(config: HttpDestinationConfig, contract: Contrac
     ...(recovery === undefined ? {} : { recovery }),
     ...(mayStop === undefined ? {} : { may_stop: mayStop }),
     ...(waivers === undefined ? {} : { waivers }),
+    ...(sending === undefined ? {} : { sending }),
     tools: Object.fromEntries(
       sent.map(({ id }) => {
         const own = Object.hasOwn(config.tools ?? {}, id) ? config.tools?.[id] : undefined;

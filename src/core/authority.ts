@@ -78,6 +78,8 @@ export interface SendingConditions {
   readonly lockedBy: OperationId | undefined;
   /** After many writes within an hour: the operation with which a person is asked whether to go on. */
   readonly goOn?: { readonly operation: OperationId; readonly standing: 'asked' | 'refused' } | undefined;
+  /** What stands in the way of one more write, of those that may be out at once or leave in a time. */
+  readonly noRoom?: Extract<Why, { readonly code: 'waits_for_place' | 'waits_for_rate' }> | undefined;
   /** What the destination says of credential and place, as the ledger keeps it. */
   readonly scope?: string | undefined;
   /** Guards of this tool were passed over once, and nobody has said since that they count again. */
@@ -117,7 +119,7 @@ export function judgeSending(operation: Operation, conditions: SendingConditions
   if (!conditions.connected || facts === undefined) {
     return refuse('wait', { code: 'waits_for_destination', detail: conditions.connectionDetail });
   }
-  return { send: true };
+  return conditions.noRoom === undefined ? { send: true } : refuse('wait', conditions.noRoom);
 }
 
 /** A repeat that was planned under a guard needs it at the moment of sending; while nothing is known of the tool it waits. */

@@ -500,7 +500,12 @@ export interface ToolFacts {
   readonly checksArguments: boolean;
   readonly contract?: { readonly id: string; readonly revision: number; readonly reviewBy: string };
   readonly operation?: ContractOperation;
-  /** SHA-256 of the canonical form of all of the above: what "the same rule" means. */
+  /** How much its owner lets be sent there; no part of what "the same rule" means. */
+  readonly sending?: {
+    readonly concurrency?: number;
+    readonly rate?: { readonly writes: number; readonly perMs: number };
+  };
+  /** SHA-256 of the canonical form of the others: what "the same rule" means. */
   readonly digest: string;
 }
 

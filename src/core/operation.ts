@@ -75,6 +75,15 @@ export type Why =
   /** The proposal that this one takes the place of may still land; it is no matter of the target's lock. */
   | { readonly code: 'waits_for_predecessor'; readonly operation: OperationId }
   | { readonly code: 'waits_for_destination'; readonly detail: string }
+  /** So many writes may be out there at once, and are. */
+  | { readonly code: 'waits_for_place'; readonly at_once: number }
+  /** So many writes may leave in this time, and have. */
+  | {
+      readonly code: 'waits_for_rate';
+      readonly writes: number;
+      readonly perMs: number;
+      readonly until: number;
+    }
   | { readonly code: 'waits_for_gateway' }
   | { readonly code: 'waits_until'; readonly until: number }
   | { readonly code: 'approval_expired' }

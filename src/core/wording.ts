@@ -318,6 +318,10 @@ export function waitWords({ destination, why }: Operation, words: Surroundings):
       return `waits for a person to say, with ${why.operation}, whether to go on after many writes`;
     case 'waits_for_destination':
       return `waits for ${destination} to answer again`;
+    case 'waits_for_place':
+      return `waits for its turn: at most ${counted(why.at_once, 'write')} to ${destination} ${why.at_once === 1 ? 'is' : 'are'} out at once`;
+    case 'waits_for_rate':
+      return `waits for its turn until ${clock(why.until)} UTC: at most ${counted(why.writes, 'write')} may leave for ${destination} in ${lasting(why.perMs)}`;
     case 'waits_until':
       return `waits until ${clock(why.until)} UTC`;
     case 'waits_for_gateway':
@@ -370,6 +374,20 @@ export function whyWords(why: Why | undefined, destination: string): string {
       return '';
   }
 }
+
+/** A length of time in its largest whole unit. */
+function lasting(ms: number): string {
+  const [unit, size] =
+    UNITS.find(([, unitMs]) => ms % unitMs === 0 && ms >= unitMs) ?? (['millisecond', 1] as const);
+  return ms === size ? `a${unit === 'hour' ? 'n' : ''} ${unit}` : counted(ms / size, unit);
+}
+
+const UNITS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+] as const;
 
 function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;

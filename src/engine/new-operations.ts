@@ -1,6 +1,7 @@
 // A new operation: its proposal, its authority, its claim, and the start of its first attempt where nothing
 // stands against sending at once — all in one commit.
 
+import { allowanceOf } from '../core/allowance.ts';
 import type { ContentDigest } from '../core/attempt.ts';
 import { type Command, decide, decided } from '../core/decide.ts';
 import { sha256Hex } from '../core/digest.ts';
@@ -273,7 +274,9 @@ export class NewOperations {
     if (operation.stage !== 'ready') return { events: proposed.events, operation };
     const destination = context.destinations.get(proposal.destination);
     const isAnswering = extras.observed !== undefined || this.#sender.circuits.isClosed(proposal.destination);
-    const isConnected = destination?.isConnected() === true && isAnswering;
+    // A place is claimed with a count of those that are taken: the sender does that too.
+    const isBounded = extras.observed === undefined && allowanceOf(draft.facts) !== undefined;
+    const isConnected = destination?.isConnected() === true && isAnswering && !isBounded;
     // Connecting takes time that no claim should be held for: the sender does it, and claims then.
     if (!isConnected && extras.goOn === undefined) return { events: proposed.events, operation };
     const lock =

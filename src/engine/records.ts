@@ -125,7 +125,7 @@ export function liveRowOf(operation: Operation, worker: string): Omit<LiveRow, '
     case 'awaiting_approval':
       return row((operation.review?.expiresAt ?? NEVER_DUE) + 1, null);
     case 'ready':
-      return row(why?.code === 'waits_until' ? why.until : operation.since, null);
+      return row(why !== undefined && 'until' in why ? why.until : operation.since, null);
     case 'proposed':
     case 'held':
     case 'parked':

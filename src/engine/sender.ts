@@ -1,6 +1,7 @@
 // The way of one operation from *ready* to *closed*: claim and record the attempt, send, record what came
 // back, have it looked up and read back. Read → decide → store → touch the world, each beat in its own line.
 
+import { allowanceOf } from '../core/allowance.ts';
 import type { SendingConditions } from '../core/authority.ts';
 import type { JsonObject } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
@@ -9,6 +10,7 @@ import { firstSentAt } from '../core/known-facts.ts';
 import { lockedBy } from '../core/locks.ts';
 import { isStatementCurrent, isUnsettled, type Operation } from '../core/operation.ts';
 import type { ConnectReport, Destination, LateReply, SendReport } from '../destination/port.ts';
+import { Allowances, NoPlace } from './allowances.ts';
 import { encodeReply } from './answers.ts';
 import { Checks } from './checks.ts';
 import { Circuits, isItsOwn } from './circuits.ts';
@@ -19,7 +21,7 @@ import { Recorder } from './recorder.ts';
 import { type LockRecords, type OperationRecord, readOperation } from './records.ts';
 import { describe, factsUnknown, readReport } from './reports.ts';
 import { replyTimeoutMs } from './settings.ts';
-import { takeStep } from './steps.ts';
+import { type Step, takeStep } from './steps.ts';
 import { goOnStanding } from './write-rate.ts';
 
 /** An attempt that this process has recorded as started and may now hand over. */
@@ -58,6 +60,7 @@ export class Sender {
   readonly #recorder: Recorder;
   readonly #trust: GuardTrust;
   readonly circuits: Circuits;
+  readonly #allowances: Allowances;
   readonly #checks: Checks;
   #closing = false;
 
@@ -66,6 +69,7 @@ export class Sender {
     this.#trust = new GuardTrust(context);
     this.#recorder = new Recorder(context, this.#trust);
     this.circuits = new Circuits(context);
+    this.#allowances = new Allowances(context);
     this.#checks = new Checks(context, this.#recorder, this.circuits);
     for (const destination of context.destinations.values()) {
       destination.onLateReply = (late) => void this.#late(destination, late);
@@ -166,8 +170,8 @@ export class Sender {
 
   async #startAndSend(record: OperationRecord, mayConnect: boolean): Promise<OperationRecord | undefined> {
     const { operation } = record;
-    if (operation.why?.code === 'waits_until' && this.#later(operation.id, operation.why.until))
-      return undefined;
+    const { why } = operation;
+    if (why !== undefined && 'until' in why && this.#later(operation.id, why.until)) return undefined;
     const destination = this.#context.destinations.get(operation.destination);
     if (destination === undefined) return undefined;
     const connection = await this.#connected(destination, mayConnect);
@@ -177,8 +181,39 @@ export class Sender {
       ? this.#context.factsFor(operation.destination, operation.tool, payload.arguments)
       : undefined;
     const detail = connection.connected ? `it lists no tool ${operation.tool}` : connection.detail;
-    const started = await this.#start(record, payload, facts, detail);
+    const started = await this.#startInTurn(record, payload, facts, detail);
     return started === undefined ? undefined : this.#send(started);
+  }
+
+  /** Within what may be sent to the destination at once and in a time. */
+  async #startInTurn(
+    record: OperationRecord,
+    payload: StoredPayload,
+    facts: ToolFacts | undefined,
+    detail: string,
+  ): Promise<StartedAttempt | undefined> {
+    const allowance = facts && allowanceOf(facts);
+    if (allowance === undefined || record.operation.observed !== undefined)
+      return this.#start(record, payload, facts, detail);
+    const { destination } = record.operation;
+    const { concurrency, rate } = allowance;
+    return this.#allowances.inTurn(destination, allowance, async () => {
+      const until = await this.#allowances.take(destination, allowance);
+      if (until !== undefined && rate !== undefined)
+        return this.#start(record, payload, facts, detail, {
+          noRoom: { code: 'waits_for_rate', ...rate, until },
+        });
+      if (concurrency === undefined) return this.#start(record, payload, facts, detail);
+      try {
+        return await this.#start(record, payload, facts, detail, {
+          beside: async () => [await this.#allowances.place(destination, concurrency)],
+        });
+      } catch (cause) {
+        if (!(cause instanceof NoPlace)) throw cause;
+        const noRoom = { code: 'waits_for_place', at_once: concurrency } as const;
+        return this.#start(record, payload, facts, detail, { noRoom });
+      }
+    });
   }
 
   /** Of an open circuit one is let through at a time: a look-up where one is due, else what is to be sent anyway. */
@@ -209,6 +244,7 @@ export class Sender {
     payload: StoredPayload,
     facts: ToolFacts | undefined,
     connectionDetail: string,
+    room: { readonly noRoom?: SendingConditions['noRoom']; readonly beside?: Step['beside'] } = {},
   ): Promise<StartedAttempt | undefined> {
     const context = this.#context;
     const { environment, settings } = context;
@@ -224,6 +260,7 @@ export class Sender {
     const result = await takeStep(context, {
       id: record.operation.id,
       from: record,
+      ...(room.beside === undefined ? {} : { beside: room.beside }),
       command: (operation, locks) => ({
         type: 'start_attempt',
         attempt: {
@@ -246,6 +283,7 @@ export class Sender {
           goOn,
           scope,
           isDistrusted,
+          noRoom: room.noRoom,
         },
       }),
     });
@@ -307,6 +345,8 @@ export class Sender {
     context.reached('reply_received');
     const recorded = await this.#recordReport(started, report);
     await this.#noticeHealth(operation.destination, report);
+    if (allowanceOf(started.facts)?.concurrency !== undefined)
+      this.onFreed(await this.#allowances.waiting(operation.destination));
     this.#handedOver.delete(started.attempt);
     return recorded;
   }

@@ -75,7 +75,16 @@ function askedForMore(): readonly Operation[] {
   const guardLost = (['window', 'scope', 'distrusted'] as const).map((what) =>
     evolve(lost.operation, { type: 'parked', at: T0, why: { code: 'guard_lost', lost: what } }),
   );
-  return [...asked, waiting, refused, ...guardLost];
+  const noRoom = [
+    { code: 'waits_for_place', at_once: 4 },
+    { code: 'waits_for_rate', writes: 100, perMs: 60_000, until: T0 + 30_000 },
+  ] as const;
+  const waitsForRoom = noRoom.map((why) => {
+    const one = setup();
+    one.start({ noRoom: why });
+    return one.operation;
+  });
+  return [...asked, waiting, refused, ...guardLost, ...waitsForRoom];
 }
 
 /** What `observe` records, sent once and never by us. */
@@ -169,6 +178,8 @@ describe('the states that are worded here', () => {
       lookups_exhausted: 'reached',
       absent_needs_decision: 'reached',
       bounds_used_up: 'reached',
+      waits_for_place: 'reached',
+      waits_for_rate: 'reached',
       guard_lost: 'reached',
       digest_mismatch: 'reached',
       contradiction: 'reached',
