@@ -98,7 +98,7 @@ describe('writes that may leave in a time', () => {
     ];
     await writeAll(ledgers, 10);
     const perWindow = new Map<number, number>();
-    for (const operation of await ledgers[0]!.readings.recent(50)) {
+    for (const operation of await (ledgers[0] as Ledger).readings.recent(50)) {
       const startedAt = operation.attempts[0]?.startedAt ?? 0;
       const window = Math.floor(startedAt / perMs);
       perWindow.set(window, (perWindow.get(window) ?? 0) + 1);
