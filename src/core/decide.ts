@@ -494,8 +494,10 @@ function cancelByCaller(operation: Operation, at: number): Decision {
   if (operation.stage === 'awaiting_approval' || operation.review !== undefined)
     return { refusal: 'nothing_to_do' };
   const requested: OperationEvent = { type: 'cancel_requested', at };
-  if (operation.stage !== 'ready' || operation.effect === 'unknown') return events(requested);
-  return events(requested, { type: 'closed', at, why: { code: 'withdrawn_by_caller' } });
+  if (operation.stage !== 'ready') return events(requested);
+  // A repeat under a guard was about to leave: what is unknown stays so, and nothing more is sent (D8, "Close").
+  const type = operation.effect === 'unknown' ? 'parked' : 'closed';
+  return events(requested, { type, at, why: { code: 'withdrawn_by_caller' } });
 }
 
 /**

@@ -360,6 +360,8 @@ export function whyWords(why: Why | undefined, destination: string): string {
       return `Many writes were made within an hour, and ${why.operation}, with which a person was asked to go on, was not approved.`;
     case 'not_guarded':
       return 'It is only observed, so nothing is sent by us.';
+    case 'withdrawn_by_caller':
+      return 'The caller took it back, so it is not sent again.';
     case 'guard_lost':
       return `It was to be sent again under the same key, and ${LOST_GUARD[why.lost]}.`;
     case 'digest_mismatch':

@@ -4,7 +4,7 @@
 
 import fc from 'fast-check';
 import type { Attempt } from '../../src/core/attempt.ts';
-import type { ToolClass, ToolFacts } from '../../src/core/contract.ts';
+import type { Guard, Lookup, ToolClass, ToolFacts } from '../../src/core/contract.ts';
 import { type Command, type Decision, decide } from '../../src/core/decide.ts';
 import type { Evidence, Finding } from '../../src/core/evidence.ts';
 import type { Resolution } from '../../src/core/lifecycle.ts';
@@ -45,6 +45,8 @@ export type Move =
       readonly lockedBy?: string | undefined;
       readonly predecessor?: string | undefined;
       readonly isToolKnown?: boolean;
+      readonly scope?: 'here' | 'elsewhere';
+      readonly isDistrusted?: boolean;
     }
   | {
       readonly move: 'learn';
@@ -78,7 +80,31 @@ const CONTRACTS: readonly ToolFacts[] = [
   }),
   factsWithLookup({ evidence: { grade: 'assumed' } }),
   factsOf({ operation: contractOf({ lookups: [lookupOf()], readback: READ_BACK }) }),
+  guardedFacts({}),
+  guardedFacts({ in_flight: { result: 'unknown' }, window: { kind: 'duration', at_least: 'PT1H' } }),
+  guardedFacts({ strength: 'best_effort' }),
+  guardedFacts({}, [lookupOf({ proves: { present: 'applied', absent: 'nothing' } })]),
 ];
+
+/** Facts whose contract promises that a repeat under our key does no harm, but for what is taken away. */
+function guardedFacts(taken: Partial<Guard>, lookups: readonly Lookup[] = []): ToolFacts {
+  const guard: Guard = {
+    kind: 'request_key',
+    carrier: { in: 'header', name: 'Idempotency-Key' },
+    scope: ['credential'],
+    window: { kind: 'duration', at_least: 'PT24H' },
+    same: { result: 'replays_original' },
+    different: { result: 'rejected' },
+    in_flight: { result: 'waits' },
+    strength: 'enforced',
+    evidence: { grade: 'documented' },
+    ...taken,
+  };
+  return factsOf({
+    contract: { id: 'tasks', revision: 1, reviewBy: '2026-12-31' },
+    operation: contractOf({ http: { method: 'POST', path: '/tasks' }, guards: [guard], lookups }),
+  });
+}
 
 const CLASSES: readonly ToolClass[] = ['ordinary', 'interactive', 'irreversible', 'unclassified'];
 
@@ -131,6 +157,8 @@ const move: fc.Arbitrary<Move> = fc.oneof(
     weight: 10,
     arbitrary: fc.record({
       move: fc.constant('start' as const),
+      scope: mostly('here' as const, 'elsewhere' as const),
+      isDistrusted: mostly(false, true),
       connected: mostly(true, false),
       digest: fc.oneof(
         { weight: 30, arbitrary: fc.constant('same' as const) },
@@ -278,7 +306,7 @@ function likely({ choice, finding }: Extract<Move, { move: 'go_on' }>, operation
     case 'awaiting_approval':
       return { ...decided, kind: choice === 0 ? 'denied' : 'approved' };
     case 'ready':
-      return { move: 'start', connected: true, digest: 'same' };
+      return { move: 'start', connected: true, digest: 'same', scope: 'here' };
     case 'sending':
     case 'checking':
       return learn;
@@ -318,7 +346,13 @@ function commandOf(one: Simple, { operation, at, made, facts, bounds }: Present)
     case 'start':
       return {
         type: 'start_attempt',
-        attempt: { id: `att_${made}`, worker: 'worker-1', startedAt: at, sendBy: at + bounds.sendByMs },
+        attempt: {
+          id: `att_${made}`,
+          worker: 'worker-1',
+          startedAt: at,
+          sendBy: at + bounds.sendByMs,
+          scope: one.scope ?? 'here',
+        },
         newReview,
         conditions: {
           at,
@@ -329,6 +363,8 @@ function commandOf(one: Simple, { operation, at, made, facts, bounds }: Present)
           connectionDetail: one.connected ? '' : 'connection refused',
           lockedBy: one.lockedBy,
           unsettledPredecessor: one.predecessor,
+          scope: one.scope ?? 'here',
+          isDistrusted: one.isDistrusted ?? false,
         },
       };
     case 'learn': {
@@ -497,6 +533,8 @@ export class Watch {
     must(allowed !== 'no', 'D4', `${stage} shows ${effect}`);
     const { events, opened } = this.#round;
     if (allowed === 'order') {
+      const last = events.findLast(({ type }) => type === 'sending_again' || type === 'attempt_started');
+      if (stage === 'ready' && last?.type === 'sending_again' && last.under !== undefined) return;
       const isUsed = events.some((event) => event.type === 'attempt_started');
       return must(
         opened.type === 'ordered_again' && !isUsed,
@@ -546,7 +584,7 @@ export class Watch {
     const { facts } = conditions;
     if (facts === undefined) throw new Violation('D8: an attempt of a tool that is not known');
     this.#isAuthorised(operation, { ...conditions, facts }, step.at);
-    this.#repeatIsLawful(operation);
+    if (!this.#isGuarded(operation, step)) this.#repeatIsLawful(operation);
     const ended = this.#round.events.some(({ type }) => type === 'cancel_requested' || type === 'superseded');
     must(!ended, 'D8', 'an attempt started after it was cancelled or superseded');
     this.#roundOf.set(attempt.id, this.#rounds.length);
@@ -578,6 +616,26 @@ export class Watch {
     );
     const hasRule = conditions.facts.class === 'ordinary' || conditions.facts.class === 'interactive';
     must(hasRule, 'I3', `${conditions.facts.class} work was sent by a rule`);
+  }
+
+  /** I5, D7 step 2: under a promised guard, in its time and its scope, while nothing tells that it went wrong before. */
+  #isGuarded(operation: Operation, { at, command }: Step): boolean {
+    if (command.type !== 'start_attempt' || operation.under === undefined) return false;
+    must(!this.#learned.some(isSighting), 'I5', 'what is known to have happened is repeated');
+    const { facts, isDistrusted, scope } = command.conditions;
+    const guard = facts?.operation?.guards.find(({ kind }) => kind === operation.under);
+    const first = operation.attempts[0]?.startedAt ?? Number.NaN;
+    must(guard?.strength === 'enforced', 'I5', 'repeated under a guard that nobody promised');
+    const promisedMs = guard?.window.at_least === 'PT1H' ? HOUR_MS : 24 * HOUR_MS;
+    must(at < first + promisedMs * 0.8, 'I5', 'repeated when the key may be forgotten');
+    must(isDistrusted !== true, 'I5', 'repeated where a key was passed over');
+    const isSameScope = operation.attempts.every((attempt) => attempt.scope === scope);
+    must(isSameScope, 'I5', 'repeated with another credential');
+    if (guard?.in_flight.result === 'unknown') {
+      const last = operation.attempts.at(-1)?.sendBy ?? Number.NaN;
+      must(at >= last + 30 * SECOND_MS, 'I5', 'repeated while the first may be under way');
+    }
+    return true;
   }
 
   /** I5: again only what is proven not to have happened, or by a person's order and a new approval. */
