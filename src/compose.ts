@@ -407,6 +407,11 @@ export async function composeStdioGateway(parts: StdioGatewayParts): Promise<Run
     ...guarded,
     ledger,
     upstream,
+    openShared: (clientCapabilities) =>
+      openUpstreamOf(parts.destination, reachOf(parts), parts.version, {
+        prefers: 'modern',
+        clientCapabilities,
+      }),
     requester,
     run,
     where,
@@ -530,13 +535,14 @@ export async function composeGatewayHost(parts: GatewayHostParts): Promise<Gatew
   return {
     isRecording: await canRead(ledger),
     async serve({ requester, run, input, output, stderr }) {
-      const opened = openUpstreamOf(
-        destination,
-        'url' in reach ? reach : { ...reach, stderr },
-        parts.version,
-      );
-      const upstream = new SessionView({ upstream: opened, known });
-      const common = { ...guarded, ledger, upstream, where, report, reached, schemas };
+      const ofClient = 'url' in reach ? reach : { ...reach, stderr };
+      const upstream = new SessionView({
+        upstream: openUpstreamOf(destination, ofClient, parts.version),
+        known,
+      });
+      const openShared = (clientCapabilities: string): McpUpstream =>
+        openUpstreamOf(destination, ofClient, parts.version, { prefers: 'modern', clientCapabilities });
+      const common = { ...guarded, ledger, upstream, openShared, where, report, reached, schemas };
       await new StdioGateway({ ...common, requester, run, input, output }).serve();
     },
     async isOpen() {

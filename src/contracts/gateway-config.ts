@@ -62,6 +62,8 @@ export interface GatewayConfig {
   readonly sending?: SendingLimits;
   /** How long work of a run may pause and still be the same work; `unbounded`, or a duration. */
   readonly resume_window?: string;
+  /** Where a person finds the review of an operation: an address with `{operation}` in it. None when absent. */
+  readonly review_url?: string;
   readonly owner?: string;
   readonly recovery?: RecoveryRoute;
   /** Persons or teams who may stop what is sent; for people to read, nobody is kept from stopping by it. */
@@ -99,7 +101,28 @@ export function checkGatewayConfig(config: GatewayConfig): readonly Finding[] {
       checkDeclaration(tool, declaration),
     ),
     ...checkLimits(config),
+    ...checkReviewUrl(config),
   ];
+}
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+/** A person says there who they are: not in the clear. */
+function checkReviewUrl({ review_url: address }: GatewayConfig): readonly Finding[] {
+  if (address === undefined) return [];
+  const sentence = (why: string): readonly Finding[] => [
+    { path: ['review_url'], sentence: `review_url is ${address}, ${why}` },
+  ];
+  const example = reviewUrl(address, 'op_1');
+  if (!URL.canParse(example)) return sentence('which is no address.');
+  const { hostname, protocol } = new URL(example);
+  if (protocol === 'https:' || LOOPBACK.test(hostname)) return [];
+  return sentence('which is not encrypted; http is allowed for this machine alone, https elsewhere.');
+}
+
+/** The address of one operation's review, from the template of a configuration. */
+export function reviewUrl(template: string, operation: string): string {
+  return template.replace('{operation}', () => encodeURIComponent(operation));
 }
 
 function checkDeclaration(tool: string, declaration: ToolDeclaration): readonly Finding[] {

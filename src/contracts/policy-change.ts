@@ -19,7 +19,15 @@ export function loosenedBy(next: Setup, before: Setup): readonly string[] {
     ...looserBounds(next, before),
     ...looserTools(next, before),
     ...looserBindings(next, before),
+    ...otherReviews(next, before),
   ];
+}
+
+/** Whoever is sent to another page to decide may be asked there for what only the owner knows. */
+function otherReviews(next: Setup, before: Setup): readonly string[] {
+  const [address, earlier] = [next, before].map(({ config }) => config?.value.review_url);
+  if (address === undefined || address === earlier) return [];
+  return [`review_url is ${address}, and was ${earlier ?? 'not given'}.`];
 }
 
 function looserMode(next: Setup, before: Setup): readonly string[] {

@@ -346,6 +346,18 @@ export function statusText(operation: Operation, words: Surroundings = {}): stri
   );
 }
 
+/** For whoever has asked for a cancel: what that has ended, and what it has not (D10). */
+export function cancelText(operation: Operation, words: Surroundings = {}): string {
+  const { cancelRequestedAt, id, review, stage } = operation;
+  if (stage === 'closed' || stage === 'parked') return statusText(operation, words);
+  const first =
+    review === undefined
+      ? `CANCEL REQUESTED${cancelRequestedAt === undefined ? '' : ` at ${clock(cancelRequestedAt)} UTC`} — what was sent before is not called back (${id}).`
+      : `NOT CANCELLED — a person was asked, and it is that person's to end (${id}).`;
+  const [state = ''] = answerParts(operation, words);
+  return limitWords(sentences(first, state));
+}
+
 /** Answered while the ledger cannot record: nothing has an id. */
 export function storeDownText(): string {
   return 'NOT RECORDED, NOT SENT — the ledger cannot record writes now. Reads still work. Do not do it another way. Tell the user.';

@@ -80,6 +80,17 @@ export function sentenceOf(operation: Operation, words: Surroundings = {}): stri
   return sentences(...sentenceParts(operation, words), observedSentence(operation));
 }
 
+/** Beside the address of a review: for the person who is asked by a client whether to open it. */
+export function reviewLinkText(operation: Operation, words: Surroundings = {}): string {
+  const { destination, id, tool } = operation;
+  const target = words.target === undefined ? '' : `, ${named(words.target)}`;
+  return sentences(
+    sentenceOf(operation, words),
+    `${upperFirst(named(tool))} on ${destination}${target} (${id}).`,
+    'The page asks who you are. Opening it decides nothing, and neither does this answer.',
+  );
+}
+
 /** What is said wherever an operation of `observe` is shown; nothing of any other. */
 export function observedSentence({ observed }: Operation): string {
   switch (observed?.guard) {

@@ -33,6 +33,8 @@ export interface SendRequest {
    * (D8). False: the attempt is no longer ours, or that leg was recorded before: nothing of it may leave.
    */
   readonly recordLeg?: (leg: number) => Promise<boolean>;
+  /** Whether the destination may answer with a task of its own, because its end is awaited (MCP). */
+  readonly followsTasks?: boolean;
   /** Members beside name and arguments for a leg after the first (MCP `inputResponses`), as JSON texts by name. */
   readonly more?: Readonly<Record<string, string>>;
 }

@@ -1,5 +1,7 @@
 // What a caller is answered, as a value; doors turn it into their own form with the words of `core/wording`.
 
+import { isFoundByLookUp } from '../core/known-facts.ts';
+import type { Effect } from '../core/lifecycle.ts';
 import type { Operation } from '../core/operation.ts';
 import type { Reply } from '../destination/port.ts';
 
@@ -14,6 +16,8 @@ export interface AnswerFacts {
   readonly notApplied: readonly string[];
   /** The requester of another run, when the operation belongs to one. */
   readonly otherRun?: string;
+  /** Whether the operation was made by this call, and not by an equal one before it. */
+  readonly isFirst?: boolean;
 }
 
 export type Answer =
@@ -41,6 +45,32 @@ export function ownOperation(answer: Answer): Operation | undefined {
     return undefined;
   }
   return answer.otherRun === undefined ? answer.operation : undefined;
+}
+
+/** Whether the destination has answered, with whatever; only then is there a reply to be given. */
+export function isAnswered({ effect }: Operation): boolean {
+  return isLanded(effect) || effect === 'rejected' || effect === 'error_reported';
+}
+
+function isLanded(effect: Effect): boolean {
+  return effect === 'accepted' || effect === 'verified';
+}
+
+/** The answer about a closed operation to a caller who is not given the reply itself. */
+export function closedAnswer(
+  facts: AnswerFacts,
+  reply: Reply | undefined,
+  caller: { readonly isFirst: boolean; readonly isRequester: boolean },
+): OperationAnswer {
+  const { operation, otherRun } = facts;
+  if (!isLanded(operation.effect)) {
+    const isTold = isAnswered(operation) && reply !== undefined && otherRun === undefined;
+    return { ...facts, kind: 'state', ...(isTold ? { reply } : {}) };
+  }
+  if (!caller.isRequester) return { ...facts, kind: 'already_exists' };
+  if (caller.isFirst && (reply === undefined || isFoundByLookUp(operation)))
+    return { ...facts, kind: 'found' };
+  return { ...facts, kind: 'already_exists', ...(reply === undefined ? {} : { reply }) };
 }
 
 /** The stored form of a reply: its kind and code beside the raw text. */

@@ -4,10 +4,16 @@ import { hkdfSync } from 'node:crypto';
 import { isLooserClass, isStrongEnough, type Strength } from '../core/authority.ts';
 import type { ToolClass, ToolFacts } from '../core/contract.ts';
 import { decide, type RefusalCode } from '../core/decide.ts';
-import { isFoundByLookUp } from '../core/known-facts.ts';
 import { type Operation, type OperationId, type Review } from '../core/operation.ts';
 import { type Json, StoreFault } from '../store/port.ts';
-import { type Answer, type AnswerFacts, ownOperation } from './answers.ts';
+import {
+  type Answer,
+  type AnswerFacts,
+  closedAnswer,
+  isAnswered,
+  type OperationAnswer,
+  ownOperation,
+} from './answers.ts';
 import { type EngineContext, newId, SALT_BYTES } from './context.ts';
 import { Deliveries } from './deliveries.ts';
 import { type Draft, draftCall, draftFromRecord, notApplied, type WriteCall } from './draft.ts';
@@ -29,6 +35,7 @@ import { SeenTools } from './seen-tools.ts';
 import { Sender } from './sender.ts';
 import { replyTimeoutMs } from './settings.ts';
 import { takeStep } from './steps.ts';
+import { Tasks } from './tasks.ts';
 import { Tokens } from './tokens.ts';
 import type { AnswersOut } from './waiters.ts';
 import { Worker } from './worker.ts';
@@ -95,6 +102,7 @@ export class Ledger {
   readonly tools: SeenTools;
   readonly repeats: Repeats;
   readonly tokens: Tokens;
+  readonly tasks: Tasks;
   readonly #context: EngineContext;
   readonly #sender: Sender;
   readonly #worker: Worker;
@@ -122,7 +130,17 @@ export class Ledger {
     this.tokens = new Tokens(context);
     this.readings = new Readings(context, this.#holders);
     this.#notices = new Notices(context, this.readings, this.#sender.recorder);
+    this.tasks = new Tasks(
+      context,
+      this.readings,
+      ({ id, deliveredAt }) => deliveredAt !== undefined || this.#given.has(id),
+    );
     this.#proposals = new Proposals(context, new Runs(context.store, context.tenant), this.#sender);
+  }
+
+  /** How long a caller waits for news of an operation that it meets. */
+  get callerWaitMs(): number {
+    return this.#context.settings.callerWaitMs;
   }
 
   /** Begins to carry on with open work of this process's destinations. */
@@ -213,7 +231,7 @@ export class Ledger {
     }
   }
 
-  async #answer(draft: Draft, proposed: Proposed): Promise<Answer> {
+  async #answer(draft: Draft, proposed: Proposed): Promise<OperationAnswer> {
     const { call } = draft;
     const settings = this.#context.settings;
     if (proposed.answer !== 'new') this.repeats.caught(proposed.record.operation.id);
@@ -231,10 +249,10 @@ export class Ledger {
       (isFirst ? replyTimeoutMs(settings, draft.facts) + settings.callerWaitMs : settings.callerWaitMs);
     const record = await this.#outcome(proposed.record, { waitMs, signal: call.signal, isNewest: isSending });
     stopWaiting();
-    const isOwn = proposed.answer === 'new' || proposed.isOwn;
+    const isOwn = isFirst || proposed.isOwn;
     // Somebody else's operation is not this caller's to take back.
     if (isOwn && call.signal?.aborted === true) await this.#callerLeft(record.operation);
-    return this.#finalAnswer(draft, record, isFirst, isOwn);
+    return { ...(await this.#finalAnswer(draft, record, isFirst, isOwn)), isFirst };
   }
 
   /** Waits while an outcome is on its way; never for a lock, a person, or a destination that is down. */
@@ -274,10 +292,16 @@ export class Ledger {
   }
 
   async #callerLeft(operation: Operation): Promise<void> {
-    if (operation.stage === 'closed') return;
-    await this.#orNothing(
-      takeStep(this.#context, { id: operation.id, command: () => ({ type: 'cancel_by_caller' }) }),
-    );
+    if (operation.stage !== 'closed') await this.#orNothing(this.takeBack(operation.id));
+  }
+
+  /**
+   * Its caller asks for a cancel. It ends what has not left and what no person was asked about; what is out goes on
+   * to be known, with the request on record (D10).
+   * @throws {StoreFault}
+   */
+  async takeBack(id: OperationId): Promise<void> {
+    await takeStep(this.#context, { id, command: () => ({ type: 'cancel_by_caller' }) });
   }
 
   /**
@@ -299,31 +323,22 @@ export class Ledger {
     record: OperationRecord,
     isFirst: boolean,
     isOwn: boolean,
-  ): Promise<Answer> {
+  ): Promise<OperationAnswer> {
     const { operation } = withDelivery(this.#context, record);
     const owner = isOwn ? undefined : operation.requester;
     if (operation.stage !== 'closed') return this.#stateAnswer(operation, draft, owner);
     const isGiven = operation.deliveredAt !== undefined || this.#given.has(operation.id);
-    const isLanded = operation.effect === 'accepted' || operation.effect === 'verified';
-    const isAnswered = isLanded || operation.effect === 'rejected' || operation.effect === 'error_reported';
     // Taken in this turn, before anything is waited for: of many equal callers one is given the reply itself.
     // The reply is about the text that was sent: a call with another text is told so in words.
     const isItsText = operation.argumentsDigest === draft.argumentsDigest;
-    const isGivenHere = isAnswered && isOwn && isItsText && !isGiven && operation.result !== undefined;
+    const isGivenHere =
+      isAnswered(operation) && isOwn && isItsText && !isGiven && operation.result !== undefined;
     const isThere = draft.call.signal?.aborted !== true && draft.call.hasLeft?.() !== true;
     if (isGivenHere && isThere) this.#give(record);
     const reply = record.reply ?? (await this.#orNothing(this.readings.reply(operation)));
-    if (isGivenHere && reply !== undefined) {
-      return { kind: 'reply', reply, ...(await this.#facts(operation, draft, owner)) };
-    }
-    if (!isLanded) {
-      const answer = await this.#stateAnswer(operation, draft, owner);
-      return isAnswered && reply !== undefined && isOwn ? { ...answer, reply } : answer;
-    }
     const facts = await this.#facts(operation, draft, owner);
-    if (!isForCaller(operation, draft)) return { ...facts, kind: 'already_exists' };
-    if (isFirst && (reply === undefined || isFoundByLookUp(operation))) return { ...facts, kind: 'found' };
-    return { ...facts, kind: 'already_exists', ...(reply === undefined ? {} : { reply }) };
+    if (isGivenHere && reply !== undefined) return { ...facts, kind: 'reply', reply };
+    return closedAnswer(facts, reply, { isFirst, isRequester: isForCaller(operation, draft) });
   }
 
   /** Bounded, should a door forget to tell: forgetting only gives a result unchanged once more. */
@@ -333,7 +348,7 @@ export class Ledger {
     this.#given.set(record.operation.id, record);
   }
 
-  async #alreadyExists(draft: Draft, record: OperationRecord, isOwn: boolean): Promise<Answer> {
+  async #alreadyExists(draft: Draft, record: OperationRecord, isOwn: boolean): Promise<OperationAnswer> {
     const { operation } = record;
     const reply = await this.#orNothing(this.readings.reply(operation));
     const facts = await this.#facts(operation, draft, isOwn ? undefined : operation.requester);

@@ -7,7 +7,7 @@ import { isFoundByLookUp } from '../core/known-facts.ts';
 import type { Operation } from '../core/operation.ts';
 import { type Surroundings } from '../core/wording.ts';
 import type { Reply } from '../destination/port.ts';
-import type { Answer, OperationAnswer } from '../engine/answers.ts';
+import type { Answer, AnswerFacts, OperationAnswer } from '../engine/answers.ts';
 
 export const OPERATION_META = 'counterfoil/operation';
 
@@ -18,18 +18,28 @@ export interface AnswerDoor {
   readonly fits: (structured: JsonValue | undefined) => Promise<boolean>;
 }
 
-/** The frame that answers the request whose id is `id` (raw JSON text). */
-export async function answerFrame(id: string, answer: Answer, door: AnswerDoor): Promise<string> {
-  if (answer.kind === 'pass') throw new Error('Assertion: what passes is answered by its destination.');
-  if (answer.kind === 'reply') return replyFrame(id, answer.reply);
-  return resultFrame(id, JSON.stringify(await ownResult(answer, door)));
+/** The one member, beside its id, by which a request is answered; `text` is JSON. */
+export interface AnswerMember {
+  readonly member: 'result' | 'error';
+  readonly text: string;
 }
 
-/** The destination's `result` or `error`, byte for byte. */
-export function replyFrame(id: string, reply: Reply): string {
-  return reply.kind === 'protocol_error'
-    ? `{"jsonrpc":"2.0","id":${id},"error":${reply.body}}`
-    : resultFrame(id, reply.body);
+/** The frame that answers the request whose id is `id` (raw JSON text). */
+export async function answerFrame(id: string, answer: Answer, door: AnswerDoor): Promise<string> {
+  return memberFrame(id, await answerMember(answer, door));
+}
+
+/** The destination's `result` or `error`, byte for byte, or our own words. */
+export async function answerMember(answer: Answer, door: AnswerDoor): Promise<AnswerMember> {
+  if (answer.kind === 'pass') throw new Error('Assertion: what passes is answered by its destination.');
+  if (answer.kind !== 'reply')
+    return { member: 'result', text: JSON.stringify(await ownResult(answer, door)) };
+  const { body, kind } = answer.reply;
+  return { member: kind === 'protocol_error' ? 'error' : 'result', text: body };
+}
+
+export function memberFrame(id: string, { member, text }: AnswerMember): string {
+  return `{"jsonrpc":"2.0","id":${id},"${member}":${text}}`;
 }
 
 export function resultFrame(id: string, result: string): string {
@@ -38,7 +48,11 @@ export function resultFrame(id: string, result: string): string {
 
 /** An error of the gateway itself; its code lies outside what JSON-RPC and MCP reserve. */
 export function errorFrame(id: string, code: number, message: string): string {
-  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message, data: { origin: 'counterfoil' } })}}`;
+  return memberFrame(id, ownError(code, message));
+}
+
+export function ownError(code: number, message: string): AnswerMember {
+  return { member: 'error', text: JSON.stringify({ code, message, data: { origin: 'counterfoil' } }) };
 }
 
 /** Words alone, as the result of a tool that could not do what was asked. */
@@ -78,7 +92,10 @@ function firstWords(
   return isFoundByLookUp(operation) ? foundText(operation, words) : statusText(operation, words);
 }
 
-export function surroundings(answer: OperationAnswer, door: AnswerDoor): Surroundings {
+export function surroundings(
+  answer: AnswerFacts,
+  door: Pick<AnswerDoor, 'helperTool' | 'where'>,
+): Surroundings {
   return {
     helperTool: door.helperTool,
     where: door.where,

@@ -13,7 +13,7 @@ export interface ToolCall {
   readonly arguments:
     | { readonly ok: true; readonly value: JsonObject }
     | { readonly ok: false; readonly refusal: string };
-  /** Whether it asks to be run as a task of the server (2025-11-25, experimental). */
+  /** Whether it asks to be run as a task (2025-11-25, experimental). */
   readonly isTask: boolean;
   /** The raw `_meta`, passed on as it is. */
   readonly meta: string | undefined;

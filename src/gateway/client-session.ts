@@ -2,11 +2,11 @@
 // everything else pass byte for byte, writes become operations, and the client is told the truth about them.
 
 import { memberText, scanFrame } from '../core/json-frame.ts';
-import type { Question } from '../destination/mcp/asking.ts';
+import type { Answers, Question } from '../destination/mcp/asking.ts';
 import type { McpFrame } from '../destination/mcp/frame.ts';
 import { META } from '../destination/mcp/mcp-headers.ts';
 import type { McpUpstream } from '../destination/mcp/upstream.ts';
-import { errorFrame, resultFrame } from './answer-frame.ts';
+import { errorFrame, memberFrame, resultFrame } from './answer-frame.ts';
 import { type Refusal, readClientMessage, unusableId, usedId } from './client-frame.ts';
 import type { ClientPort } from './client-port.ts';
 import { ClientQuestions } from './client-questions.ts';
@@ -14,6 +14,10 @@ import type { Conversation, Waiter } from './conversation.ts';
 import { modernResult } from './dialect.ts';
 import { Legs } from './legs.ts';
 import { OpenRequests, type Passed, requestKey } from './open-requests.ts';
+import { canOpenLinks } from './review-links.ts';
+import { type SessionTaskRequest, SessionTasks } from './session-tasks.ts';
+import { TaskQuestions } from './task-questions.ts';
+import { declaresTasksIn } from './task-shapes.ts';
 import { type CallParts, type OpenCall, ToolCalls } from './tool-calls.ts';
 
 export interface SessionParts extends CallParts {
@@ -29,6 +33,7 @@ const CODE_INVALID_PARAMS = -32602;
 /** Requests of whose answers the gateway takes note. */
 const PASSED: ReadonlyMap<string, Passed> = new Map([
   ['initialize', 'handshake'],
+  ['server/discover', 'discovery'],
   ['tools/list', 'list'],
 ]);
 
@@ -47,6 +52,10 @@ export class ClientSession {
   /** Calls of a stateless client that may be asked back, by their keys. */
   readonly #conversations = new Map<string, Conversation>();
   #earlyInitialized: McpFrame | undefined;
+  readonly #tasks: SessionTasks;
+  readonly #taskQuestions = new TaskQuestions();
+  /** What a client of sessions has said that it can do; raw JSON text. */
+  #capabilities: string | undefined;
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
@@ -54,6 +63,7 @@ export class ClientSession {
     const ask = (call: string, questions: readonly Question[]) =>
       this.#conversations.get(call)?.ask(questions) ?? this.#questions.ask(call, questions);
     this.#legs = new Legs(parts);
+    this.#tasks = new SessionTasks({ ...parts, questions: this.#taskQuestions });
     this.#via = parts.server.attach(upstream, ask);
     this.#questions = new ClientQuestions(client);
     upstream.onAsk = ask;
@@ -63,6 +73,13 @@ export class ClientSession {
         return this.#passRequest(frame, id, key, 'plain');
       },
       answer: ({ key }, frame, written) => this.#answerCall(key, frame, written),
+      giveTask: ({ key }, task, result) => {
+        const conversation = this.#conversations.get(key);
+        if (conversation === undefined) return;
+        this.#taskQuestions.begin(task, conversation);
+        conversation.giveTask(result);
+      },
+      askLink: (open, question) => this.#askLink(open, question),
       ended: this.#ended.signal,
       via: this.#via,
     });
@@ -127,7 +144,39 @@ export class ClientSession {
     const { id, key } = message;
     if (this.#open.isOwedByGateway(key)) this.refuse(usedId(id));
     else if (key === undefined) await this.#pass(frame);
-    else await this.#passRequest(frame, id, key, PASSED.get(method) ?? 'plain');
+    else {
+      const params = paramsOf(frame);
+      if (method === 'initialize' || method === 'server/discover') this.#tasks.greeted(method, params);
+      if (method === 'initialize') this.#capabilities = memberText(params, 'capabilities');
+      const asked = this.#tasks.asked(method, params);
+      if (asked !== undefined) this.#receiveTaskRequest(asked, id, key);
+      else await this.#passRequest(this.#tasks.forServer(frame), id, key, PASSED.get(method) ?? 'plain');
+    }
+  }
+
+  /** Not awaited: an answer may be waited for, and what comes behind it is not held up. */
+  #receiveTaskRequest(asked: SessionTaskRequest, id: string, key: string): void {
+    const { client, ledger, report } = this.#parts;
+    const signal = this.#open.take(key);
+    const until = AbortSignal.any([signal, this.#ended.signal]);
+    const work: Promise<void> = asked
+      .answer(until)
+      .then((answer) => {
+        if (signal.aborted) return;
+        client.answer(key, memberFrame(id, answer), (isWritten) => {
+          const isTold = isWritten && !this.#ended.signal.aborted;
+          if (isTold && answer.outcomeOf !== undefined) ledger.delivered(answer.outcomeOf);
+        });
+      })
+      .catch((cause: unknown) => {
+        report(`A request about a task ended in a fault of the gateway: ${String(cause)}`);
+        client.answer(key, errorFrame(id, CODE_SERVER_ENDED, 'The gateway met a fault of its own.'));
+      })
+      .finally(() => {
+        this.#open.settle(key, signal);
+        this.#calls.delete(work);
+      });
+    this.#calls.add(work);
   }
 
   /** The client's answer to a question: of ours, or of the server's, to whom it passes. */
@@ -146,11 +195,9 @@ export class ClientSession {
   }
 
   async #notification(frame: McpFrame, method: string): Promise<void> {
-    const { head, text } = frame;
-    const params = head?.params === undefined ? '' : text.slice(head.params.start, head.params.end);
     const isTakenBack =
       method === 'notifications/cancelled' &&
-      this.#open.takeBack(requestKey(memberText(params, 'requestId')));
+      this.#open.takeBack(requestKey(memberText(paramsOf(frame), 'requestId')));
     if (isTakenBack) return;
     if (method === 'notifications/initialized') await this.#initialized(frame);
     else await this.#pass(frame);
@@ -198,8 +245,7 @@ export class ClientSession {
   }
 
   async #carryOut(call: OpenCall): Promise<void> {
-    const { head, text } = call.frame;
-    const params = head?.params === undefined ? '{}' : text.slice(head.params.start, head.params.end);
+    const params = paramsOf(call.frame);
     // Looked for as text first: most clients are of sessions, and their calls are not read twice.
     const isStateless =
       params.includes(META.protocolVersion) &&
@@ -226,8 +272,10 @@ export class ClientSession {
       const conversation = this.#legs.begin(asked, call.key);
       this.#conversations.set(call.key, conversation);
       const waiting = this.#waitsOn(conversation, call);
-      await this.#toolCalls.call({ ...call, signal: conversation.signal });
+      const declaresTasks = declaresTasksIn(params);
+      await this.#toolCalls.call({ ...call, signal: conversation.signal, declaresTasks });
       this.#conversations.delete(call.key);
+      this.#taskQuestions.end(conversation);
       if (!conversation.isSettled) conversation.drop();
       await waiting;
     }
@@ -265,6 +313,14 @@ export class ClientSession {
         conversation.wait(waiter);
       }
     });
+  }
+
+  #askLink({ frame, key }: OpenCall, question: Question): Promise<Answers> | undefined {
+    const conversation = this.#conversations.get(key);
+    if (conversation === undefined)
+      return canOpenLinks(this.#capabilities) ? this.#questions.ask(key, [question]) : undefined;
+    const capabilities = memberText(paramsOf(frame), '_meta', META.clientCapabilities);
+    return canOpenLinks(capabilities) ? conversation.ask([question]) : undefined;
   }
 
   #answerCall(key: string, frame: string, written?: (isWritten: boolean) => void): void {
@@ -330,8 +386,13 @@ export class ClientSession {
       this.#parts.report(
         `The server answered the call ${id}, which it was not asked under that id; it was dropped.`,
       );
-    } else if (asked === 'list' && head.result !== undefined) {
-      this.#showList(id, key, text.slice(head.result.start, head.result.end));
+    } else if (head.result !== undefined && asked !== 'plain') {
+      const result = text.slice(head.result.start, head.result.end);
+      if (asked === 'list') this.#showList(id, key, result);
+      else {
+        const shown = this.#tasks.greeting(asked, result);
+        client.answer(key, shown === result ? frame.bytes : resultFrame(id, shown));
+      }
     } else client.answer(key, frame.bytes);
     if (asked === 'handshake') this.#handshakeAnswered();
   }
@@ -357,7 +418,10 @@ export class ClientSession {
       client.answer(key, resultFrame(id, result));
       return;
     }
-    const shown = server.connect().then(() => server.tools.shown(result, (tool) => facts.stampOf(tool)));
+    const isTaskable = (tool: string): boolean => this.#tasks.isOffered && !facts.isRead(tool);
+    const shown = server
+      .connect()
+      .then(() => server.tools.shown(result, (tool) => facts.stampOf(tool), isTaskable));
     const unchanged = (cause: unknown): string => {
       report(`The list of tools is shown as it came: ${String(cause)}`);
       return result;
@@ -383,6 +447,10 @@ export class ClientSession {
       client.answer(requestKey(id), errorFrame(id, CODE_SERVER_ENDED, message));
     }
   }
+}
+
+function paramsOf({ head, text }: McpFrame): string {
+  return head?.params === undefined ? '{}' : text.slice(head.params.start, head.params.end);
 }
 
 const STRAY_SHOWN_MAX = 120;

@@ -29,6 +29,9 @@ interface Outcome {
 /** For how long an answer is waited for, and an outcome is kept for a client that comes back. */
 export const ANSWER_MAX_MS = 10 * 60_000;
 
+/** How soon a server is come back to that only wants to be asked again. */
+const COME_BACK_MS = 1_000;
+
 export class Conversation {
   readonly id = randomUUID();
   readonly method: string;
@@ -43,6 +46,8 @@ export class Conversation {
   #leg = 1;
   #expiry: NodeJS.Timeout | undefined;
   #isEnded = false;
+  /** Its client was given a task: nobody waits, and what is asked is found in that task. */
+  #isTask = false;
 
   constructor(method: string, bound: string, onEnd: () => void) {
     this.method = method;
@@ -60,13 +65,45 @@ export class Conversation {
     return this.#leg;
   }
 
-  /** Whether a question is out and nobody waits. */
+  /** Whether a question is out and nobody waits, so that an equal call may be asked it in place of this one. */
   get isAsking(): boolean {
-    return this.#asked.size > 0 && this.#waiter === undefined && !this.#isEnded;
+    return this.#asked.size > 0 && this.#waiter === undefined && !this.#isEnded && !this.#isTask;
   }
 
   get isSettled(): boolean {
     return this.#outcome !== undefined || this.#isEnded;
+  }
+
+  /** What is asked now of a client that was given a task, under names that no other question of it has. */
+  get questionsOfTask(): readonly Question[] {
+    if (!this.#isTask || this.#isEnded) return [];
+    return [...this.#asked.values()].map(({ question }) => ({
+      ...question,
+      key: this.#nameOf(question.key),
+    }));
+  }
+
+  /** Takes answers to what is asked; others are for nobody. */
+  answerTask(answers: ReadonlyMap<string, string>): void {
+    const told = [...this.#asked.values()].flatMap(({ question, tell }) => {
+      const result = answers.get(this.#nameOf(question.key));
+      return result === undefined ? [] : [(): void => tell(result)];
+    });
+    for (const tell of told) tell();
+    if (told.length === 0 || this.#asked.size > 0) return;
+    clearTimeout(this.#expiry);
+    this.#leg += 1;
+  }
+
+  /** Its client asks for a cancel: it answers no question any more. */
+  leaveTask(): void {
+    if (!this.#isTask) return;
+    clearTimeout(this.#expiry);
+    for (const { tell } of [...this.#asked.values()]) tell(undefined);
+  }
+
+  #nameOf(key: string): string {
+    return `${this.#leg}.${key}`;
   }
 
   /** Waits for what comes next. */
@@ -90,7 +127,7 @@ export class Conversation {
    * @returns false when the leg is not the one that is waited for
    */
   resume(leg: number, answers: ReadonlyMap<string, string>): boolean {
-    if (leg !== this.#leg || this.#waiter !== undefined || this.#isEnded) return false;
+    if (leg !== this.#leg || this.#waiter !== undefined || this.#isEnded || this.#isTask) return false;
     clearTimeout(this.#expiry);
     this.#leg += 1;
     for (const [key, result] of answers) this.#asked.get(key)?.tell(result);
@@ -117,9 +154,10 @@ export class Conversation {
     if (this.signal.aborted || this.#isEnded) return undefined;
     const results = Promise.all(questions.map((question) => this.#askOne(question)));
     // A state alone wants no answer: the client comes back with it.
-    if (questions.length === 0) return this.#askNothing();
+    if (questions.length === 0) return this.#isTask ? this.#comeBack() : this.#askNothing();
     this.#answerAhead();
     if (this.#asked.size > 0) this.#askNow();
+    if (this.#isTask) this.#expectAnswers();
     const answers = new Map<string, string>();
     for (const [index, result] of (await results).entries()) {
       if (result === undefined) return undefined;
@@ -142,6 +180,14 @@ export class Conversation {
       this.#outcome = outcome;
       this.#expireLater(() => written(false));
     }
+  }
+
+  /** The client is given a task in place of an outcome: the call goes on behind it, and so may its questions. */
+  giveTask(text: string): void {
+    const waiter = this.#waiter;
+    this.#waiter = undefined;
+    this.#isTask = true;
+    waiter?.ends('result', text, () => {});
   }
 
   /** The call is answered on another way. */
@@ -181,11 +227,22 @@ export class Conversation {
     return done.then((result) => (result === undefined ? undefined : new Map()));
   }
 
+  /** Behind a task nobody comes back with a state alone: the call does by itself, as a client would. */
+  #comeBack(): Promise<Answers> {
+    return new Promise((resolve) => {
+      setTimeout(() => resolve(new Map()), COME_BACK_MS).unref();
+    });
+  }
+
   #askNow(): void {
     const waiter = this.#waiter;
     if (waiter === undefined) return;
     this.#waiter = undefined;
     waiter.asks([...this.#asked.values()].map(({ question }) => question).filter(({ key }) => key !== ''));
+    this.#expectAnswers();
+  }
+
+  #expectAnswers(): void {
     this.#expireLater(() => {
       for (const { tell } of [...this.#asked.values()]) tell(undefined);
     });

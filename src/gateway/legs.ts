@@ -83,7 +83,7 @@ export class Legs {
   /** The result that puts questions to the client; `undefined` while no key can be had to seal its state. */
   inputRequired(conversation: Conversation, questions: readonly Question[]): string | undefined {
     const call = this.#conversations.get(conversation.id)?.call ?? conversation.id;
-    const operation = this.#parts.server.operationOf(call);
+    const operation = this.#parts.server.operationOf(call) ?? questions[0]?.about;
     const state: LegState = {
       conversation: conversation.id,
       leg: conversation.leg,
@@ -98,12 +98,8 @@ export class Legs {
       this.#parts.report(`A question could not be put to the client: ${String(cause)}`);
       return undefined;
     }
-    const requests = questions.map(({ key, method, params }) => {
-      const given = params === undefined ? '' : `,"params":${params}`;
-      return `${JSON.stringify(key)}:{"method":${JSON.stringify(method)}${given}}`;
-    });
-    const inputRequests = requests.length === 0 ? '' : `"inputRequests":{${requests.join(',')}},`;
-    return `{"resultType":"input_required",${inputRequests}"requestState":${JSON.stringify(sealed)}}`;
+    const requests = questions.length === 0 ? '' : `"inputRequests":${inputRequests(questions)},`;
+    return `{"resultType":"input_required",${requests}"requestState":${JSON.stringify(sealed)}}`;
   }
 
   /** `undefined` when the request does not come back with a state of ours. Takes the answers, once. */
@@ -172,7 +168,16 @@ function intentOf(asked: Asked): string {
   return JSON.stringify([boundOf(asked), run]);
 }
 
-function answersOf(params: string): Map<string, string> {
+/** The questions as the member of that name has them, by their keys. */
+export function inputRequests(questions: readonly Question[]): string {
+  const requests = questions.map(({ key, method, params }) => {
+    const given = params === undefined ? '' : `,"params":${params}`;
+    return `${JSON.stringify(key)}:{"method":${JSON.stringify(method)}${given}}`;
+  });
+  return `{${requests.join(',')}}`;
+}
+
+export function answersOf(params: string): Map<string, string> {
   const text = memberText(params, 'inputResponses') ?? '{}';
   const members = [...(scanMembers(text)?.values ?? [])];
   return new Map(members.map(([key, { start, end }]) => [key, text.slice(start, end)]));

@@ -3,7 +3,7 @@
 export { requestKey } from '../destination/mcp/request-key.ts';
 
 /** What the gateway must know of a request that is the server's to answer. */
-export type Passed = 'handshake' | 'list' | 'plain';
+export type Passed = 'handshake' | 'discovery' | 'list' | 'plain';
 
 type OpenRequest =
   | { readonly by: 'server'; readonly id: string; readonly what: Passed }

@@ -13,6 +13,7 @@ import { META, MODERN_VERSION } from '../destination/mcp/mcp-headers.ts';
 import { requestKey } from '../destination/mcp/request-key.ts';
 import type { McpUpstream } from '../destination/mcp/upstream.ts';
 import type { AskReport, ConnectReport } from '../destination/port.ts';
+import { hasTasks } from './task-shapes.ts';
 import type { GuardedServer } from './upstream.ts';
 
 /** One request of a client while it is on its way. */
@@ -103,6 +104,11 @@ export class SharedConnection {
 
   get #isModern(): boolean {
     return this.#upstream.handshake?.method === 'server/discover';
+  }
+
+  /** Whether the server has tasks that its clients of 2026-07-28 can ask after. */
+  get hasTasks(): boolean {
+    return hasTasks(this.#upstream, 'stateless');
   }
 
   /** @returns why there is none, when there is none */

@@ -3,23 +3,33 @@
 
 import { isLocalPrincipal } from '../access/principals.ts';
 import {
+  fateUnknownText,
   misconfiguredText,
   readOnlyText,
+  statusText,
+  storeDownText,
   unrepresentableText,
   unusableText,
 } from '../core/answer-wording.ts';
 import type { JsonObject } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
+import type { Operation } from '../core/operation.ts';
 import type { Reached } from '../core/stopping-points.ts';
+import type { Answers, Question } from '../destination/mcp/asking.ts';
 import type { McpFrame } from '../destination/mcp/frame.ts';
 import { type Answer, ownOperation } from '../engine/answers.ts';
 import type { WriteCall } from '../engine/draft.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import type { OperationReading } from '../engine/readings.ts';
-import { type AnswerDoor, answerFrame, errorFrame, resultFrame, textResult } from './answer-frame.ts';
+import { StoreFault } from '../store/port.ts';
+import { answerDoor } from './answer-door.ts';
+import { answerFrame, errorFrame, resultFrame, textResult } from './answer-frame.ts';
 import { type CallOrigin, readToolCall, type ToolCall } from './call.ts';
+import { ReviewLinks } from './review-links.ts';
 import type { SchemaChecks } from './schema-checks.ts';
 import { readStatusQuestion, statusResult } from './status-tool.ts';
+import { TaskDoor } from './task-door.ts';
+import type { TaskGeneration } from './task-shapes.ts';
 import type { ServerFacts } from './tool-facts.ts';
 import { type ListedTool, schemaWithout } from './tool-list.ts';
 import type { GuardedServer } from './upstream.ts';
@@ -47,6 +57,13 @@ export interface Line {
   pass(open: OpenCall): Promise<void>;
   /** Answers the call. @param written told whether the operating system has taken it */
   answer(open: OpenCall, frame: string, written?: (isWritten: boolean) => void): void;
+  /**
+   * Puts a question of the gateway's own to the client of a call; absent where that client has not said that it can be
+   * given addresses to open.
+   */
+  askLink?(open: OpenCall, question: Question): Promise<Answers> | undefined;
+  /** Answers the call of a client of 2026-07-28 with a task, behind which it goes on; `result` is JSON text. */
+  giveTask?(open: OpenCall, task: string, result: string): void;
   /** Aborted once the client has closed its end. */
   readonly ended: AbortSignal;
   /** Its connection to the server, as `GuardedServer` names it. */
@@ -63,6 +80,10 @@ export interface OpenCall {
   readonly signal: AbortSignal;
   /** Set before anything is recorded for it: from then on a fault leaves open what has happened. */
   isProposed: boolean;
+  /** Set where it asks to be run as a task: its client knows no other answer but an error. */
+  isTask?: boolean;
+  /** Of a client of 2026-07-28: whether it says that it can be given a task; absent for clients of sessions. */
+  readonly declaresTasks?: boolean;
 }
 
 /** A call of which everything could be read. */
@@ -72,14 +93,24 @@ type ReadableCall = ToolCall & {
 };
 
 const CODE_INVALID_PARAMS = -32602;
+/** A write that was asked for as a task and is none: the message says what is known of it. */
+const CODE_NO_TASK = 7004;
+/** How long a client that can be given a task waits for an outcome before it is given one. */
+const TASK_AFTER_MS = 500;
+/** How often a write behind a task is looked at, should no news of it come. */
+const FOLLOW_MS = 1_000;
 
 export class ToolCalls {
   readonly #parts: CallParts;
   readonly #line: Line;
+  readonly #tasks: TaskDoor;
+  readonly #links: ReviewLinks<OpenCall>;
 
   constructor(parts: CallParts, line: Line) {
     this.#parts = parts;
     this.#line = line;
+    this.#links = new ReviewLinks(parts, (open, question) => line.askLink?.(open, question));
+    this.#tasks = new TaskDoor(parts);
   }
 
   /** Never rejects: a fault of ours is an answer as well. */
@@ -112,7 +143,8 @@ export class ToolCalls {
     }
     const { problem, tool } = await this.#listed(call.tool);
     const unusable = server.tools.callProblem(call.tool);
-    if (tool === undefined) this.#unlisted(open, call.tool, problem);
+    open.isTask = taskGeneration(open, call) === 'sessions';
+    if (tool === undefined) this.#answerText(open, this.#unlisted(call.tool, problem));
     else if (unusable !== undefined) this.#answerText(open, unusableText(call.tool, unusable));
     else if (!(await this.#isRead(call))) await this.#write(open, call, tool);
     else if (!open.signal.aborted) await this.#line.pass(open);
@@ -194,6 +226,7 @@ export class ToolCalls {
   async #write(open: OpenCall, call: ToolCall, tool: ListedTool): Promise<void> {
     const { facts, ledger, server } = this.#parts;
     const { origin } = call;
+    const generation = taskGeneration(open, call);
     if (!(await this.#mayWrite(open, call.tool))) return;
     if (!call.arguments.ok) {
       this.#answerText(open, call.arguments.refusal);
@@ -201,12 +234,6 @@ export class ToolCalls {
     }
     if (!origin.ok) {
       this.#answerError(open, `The call cannot be read: ${origin.problem}.`);
-      return;
-    }
-    if (call.isTask) {
-      // Its outcome would come by a way that no attempt sees.
-      const words = `NOT SENT — a write is not run as a task here. Nothing was recorded. Call ${quoted(call.tool)} again without "task".`;
-      this.#answerText(open, words);
       return;
     }
     const args = call.arguments.value;
@@ -221,11 +248,57 @@ export class ToolCalls {
     if (open.signal.aborted) return;
     open.isProposed = true;
     const read = { ...call, origin, arguments: call.arguments };
-    const answer = await ledger.write({
+    let answer = await ledger.write({
       ...this.#asWrite(open, read, tool),
       ...(problem === undefined ? {} : { schemaProblem: problem }),
+      ...(generation === undefined ? {} : { waitMs: generation === 'sessions' ? 0 : TASK_AFTER_MS }),
     });
-    await this.#answer(open, answer, tool);
+    if (generation !== 'sessions') answer = await this.#links.before(answer, open);
+    const isTold = generation !== undefined && (await this.#answerTask(open, answer, generation));
+    if (!isTold) await this.#answer(open, answer, tool);
+  }
+
+  /**
+   * Answers with a task, where the call can be one. In sessions the client has asked for it and knows no other answer;
+   * later clients are given one only for what has no outcome yet.
+   */
+  async #answerTask(open: OpenCall, answer: Answer, generation: TaskGeneration): Promise<boolean> {
+    const { ledger, report } = this.#parts;
+    if (answer.kind === 'not_recorded' || answer.kind === 'fate_unknown' || answer.kind === 'pass') {
+      if (generation === 'stateless') return false;
+      this.#answerError(open, unrecordedText(answer), CODE_NO_TASK);
+      return true;
+    }
+    const { operation } = answer;
+    const hasEnded = operation.stage === 'closed' || operation.stage === 'parked';
+    if (generation === 'stateless' && (answer.kind !== 'state' || hasEnded)) return false;
+    // Whatever it holds is told with the task.
+    if (answer.kind === 'reply') ledger.undelivered(operation.id);
+    if (open.signal.aborted) return true;
+    try {
+      const { id, result } = await this.#tasks.begin(generation, answer);
+      if (generation === 'sessions') this.#line.answer(open, resultFrame(open.id, result));
+      else this.#line.giveTask?.(open, id, result);
+      // Whoever is given a task waits for no question before it: it is put beside it.
+      if (generation === 'sessions') void this.#links.offer(answer, open, id);
+    } catch (cause) {
+      if (!(cause instanceof StoreFault)) throw cause;
+      report(`A task could not be begun: ${cause.message}`);
+      if (generation === 'stateless') return false;
+      const { helperName: helperTool } = this.#parts.server.tools;
+      this.#answerError(open, statusText(operation, { helperTool, where: this.#parts.where }), CODE_NO_TASK);
+      return true;
+    }
+    await this.#followed(operation);
+    return true;
+  }
+
+  /** Until its attempt is over, its server may have something to say to its client, or to ask. */
+  async #followed({ id, stage }: Operation): Promise<void> {
+    const { ended } = this.#line;
+    for (let now = stage; now === 'sending' && !ended.aborted; ) {
+      now = (await this.#parts.ledger.status(id, FOLLOW_MS, ended).catch(() => undefined))?.stage ?? 'closed';
+    }
   }
 
   /** Facts as they are now: a class that an owner confirmed a moment ago counts, one that was revoked does not. */
@@ -260,14 +333,11 @@ export class ToolCalls {
   }
 
   /** Nobody knows what it would do, so that it is not passed on. */
-  #unlisted(open: OpenCall, tool: string, problem: string | undefined): void {
+  #unlisted(tool: string, problem: string | undefined): string {
     const { server } = this.#parts;
-    this.#answerText(
-      open,
-      server.tools.isKnown
-        ? `NOT SENT — ${server.name} lists no tool ${quoted(tool)}. Nothing was recorded. Correct and call again.`
-        : `NOT SENT — the tools of ${server.name} are not known yet: ${quoted(problem ?? 'it has listed none')}. Nothing was recorded. Tell the user; it may be called again.`,
-    );
+    return server.tools.isKnown
+      ? `NOT SENT — ${server.name} lists no tool ${quoted(tool)}. Nothing was recorded. Correct and call again.`
+      : `NOT SENT — the tools of ${server.name} are not known yet: ${quoted(problem ?? 'it has listed none')}. Nothing was recorded. Tell the user; it may be called again.`;
   }
 
   async #schemaProblem(
@@ -286,7 +356,7 @@ export class ToolCalls {
 
   async #answer(open: OpenCall, answer: Answer, tool: ListedTool): Promise<void> {
     const { ledger, reached } = this.#parts;
-    const frame = await answerFrame(open.id, answer, this.#door(tool));
+    const frame = await answerFrame(open.id, answer, answerDoor(this.#parts, tool));
     reached('before_answer');
     const operation = ownOperation(answer);
     if (open.signal.aborted) {
@@ -300,24 +370,6 @@ export class ToolCalls {
       else if (operation.stage === 'closed') ledger.delivered(operation.id);
     });
     reached('answered');
-  }
-
-  #door(tool: ListedTool): AnswerDoor {
-    return {
-      helperTool: this.#parts.server.tools.helperName,
-      where: this.#parts.where,
-      fits: async (structured) => {
-        if (tool.outputSchema === undefined) return true;
-        if (structured === undefined) return false;
-        return (
-          (await this.#parts.schemas.problem(
-            tool.outputSchema,
-            structured,
-            `the results of ${tool.name}`,
-          )) === undefined
-        );
-      },
-    };
   }
 
   async #status(open: OpenCall, call: ToolCall): Promise<void> {
@@ -388,13 +440,25 @@ export class ToolCalls {
     );
   }
 
+  /** Words in place of a result. Whoever has asked for a task knows only tasks and errors. */
   #answerText(open: OpenCall, words: string): void {
-    if (!open.signal.aborted) this.#line.answer(open, resultFrame(open.id, textResult(words, true)));
+    if (open.isTask === true) this.#answerError(open, words, CODE_NO_TASK);
+    else if (!open.signal.aborted) this.#line.answer(open, resultFrame(open.id, textResult(words, true)));
   }
 
-  #answerError(open: OpenCall, message: string): void {
-    if (!open.signal.aborted) this.#line.answer(open, errorFrame(open.id, CODE_INVALID_PARAMS, message));
+  #answerError(open: OpenCall, message: string, code = CODE_INVALID_PARAMS): void {
+    if (!open.signal.aborted) this.#line.answer(open, errorFrame(open.id, code, message));
   }
+}
+
+/** Whether, and how, the answer to a call may be a task. */
+function taskGeneration({ declaresTasks }: OpenCall, call: ToolCall): TaskGeneration | undefined {
+  if (declaresTasks !== undefined) return declaresTasks ? 'stateless' : undefined;
+  return call.isTask ? 'sessions' : undefined;
+}
+
+function unrecordedText(answer: Extract<Answer, { kind: 'not_recorded' | 'fate_unknown' | 'pass' }>): string {
+  return answer.kind === 'fate_unknown' ? fateUnknownText(answer.operation) : storeDownText();
 }
 
 const QUOTED_MAX = 160;

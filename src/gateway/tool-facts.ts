@@ -6,7 +6,7 @@ import { findShippedFacts } from '../contracts/catalogue.ts';
 import { checkTogether, type Loaded } from '../contracts/check-together.ts';
 import { checkToolArguments } from '../contracts/check-tool.ts';
 import { compileToolFacts, dependsOnArguments } from '../contracts/compile.ts';
-import { declarationOf, type GatewayConfig } from '../contracts/gateway-config.ts';
+import { declarationOf, type GatewayConfig, reviewUrl } from '../contracts/gateway-config.ts';
 import { formatProblem } from '../contracts/problem.ts';
 import {
   type ChangedSince,
@@ -65,6 +65,12 @@ export class ServerFacts {
   /** How far this server's writes are guarded. */
   get mode(): Mode {
     return this.#rules.config?.value.mode ?? 'guard';
+  }
+
+  /** Where a person finds the review of an operation, where the owner has said so. */
+  reviewUrl(operation: string): string | undefined {
+    const template = this.#rules.config?.value.review_url;
+    return template === undefined ? undefined : reviewUrl(template, operation);
   }
 
   get rules(): GatewayRules {

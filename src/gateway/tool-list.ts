@@ -5,6 +5,7 @@ import { toolDefinition, toolDigest } from '../contracts/compile.ts';
 import type { JsonObject, JsonValue } from '../core/canonical.ts';
 import { scanMembers } from '../core/json-frame.ts';
 import { HELPER_TOOL_NAME, helperToolText } from './status-tool.ts';
+import { asTaskable } from './task-shapes.ts';
 
 export interface ListedTool {
   readonly name: string;
@@ -14,6 +15,8 @@ export interface ListedTool {
   readonly readOnlyHint: boolean;
   readonly inputSchema: JsonObject | undefined;
   readonly outputSchema: JsonObject | undefined;
+  /** Whether its server runs calls of it as tasks alone (2025-11-25). */
+  readonly needsTask: boolean;
 }
 
 /** Asks the server one page of its list: the raw `result`, or why there is none. */
@@ -103,8 +106,13 @@ export class ToolList {
   /**
    * A page of the list as the client is shown it. Every byte of the server's that need not change stays; what cannot
    * be called is left out; the helper tool comes last, on the last page.
+   * @param isTaskable whether the client is told that calls of a tool may be run as tasks
    */
-  shown(result: string, stampOf: (tool: string) => string | undefined): string {
+  shown(
+    result: string,
+    stampOf: (tool: string) => string | undefined,
+    isTaskable: (tool: string) => boolean = () => false,
+  ): string {
     const range = scanMembers(result)?.values.get('tools');
     if (range === undefined) return result;
     const parsed = parsedObject(result);
@@ -116,7 +124,8 @@ export class ToolList {
       const name = nameOf(tool) ?? '';
       if (this.callProblem(name) !== undefined) return [];
       const stamp = stampOf(name);
-      return [stamp === undefined ? (texts[index] ?? '') : JSON.stringify(withoutArgument(tool, stamp))];
+      const text = stamp === undefined ? (texts[index] ?? '') : JSON.stringify(withoutArgument(tool, stamp));
+      return [isTaskable(name) ? asTaskable(text) : text];
     });
     if (isLast) shown.push(helperToolText(this.helperName));
     return `${result.slice(0, range.start)}[${shown.join(',')}]${result.slice(range.end)}`;
@@ -170,6 +179,7 @@ function listed(name: string, tool: JsonObject): ListedTool {
     readOnlyHint: annotations?.['readOnlyHint'] === true,
     inputSchema: isObject(tool['inputSchema']) ? tool['inputSchema'] : undefined,
     outputSchema: isObject(tool['outputSchema']) ? tool['outputSchema'] : undefined,
+    needsTask: isObject(tool['execution']) && tool['execution']['taskSupport'] === 'required',
   };
 }
 

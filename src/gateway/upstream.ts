@@ -2,9 +2,7 @@
 // call. It is connected only once its tools are known, and never started ahead of a client that is about to greet it.
 
 import { memberText } from '../core/json-frame.ts';
-import { type Answers, answerMembers, type Question, readInputRequired } from '../destination/mcp/asking.ts';
-import { withMember, withoutMembers } from '../destination/mcp/json-edit.ts';
-import { META } from '../destination/mcp/mcp-headers.ts';
+import type { Answers, Question } from '../destination/mcp/asking.ts';
 import type { McpUpstream } from '../destination/mcp/upstream.ts';
 import type {
   AskReport,
@@ -15,17 +13,13 @@ import type {
   SendReport,
   SendRequest,
 } from '../destination/port.ts';
+import { Attempt } from './attempt.ts';
 import type { ServerFacts, ServerIdentity } from './tool-facts.ts';
 import { type ListPage, ToolList } from './tool-list.ts';
 
 /** A client greets within moments of starting us; a server that had to greet us first would be started twice. */
 const GREETING_MS = 2_000;
 const LIST_TIMEOUT_MS = 30_000;
-/** How often a server may ask back in one attempt. */
-const LEGS_MAX = 16;
-/** As for the first byte of an attempt (D8): what was recorded leaves at once or not at all. */
-const LEG_SEND_BY_MS = 2_000;
-const TASKS = 'io.modelcontextprotocol/tasks';
 
 export type AskCaller = (call: string, questions: readonly Question[]) => Promise<Answers>;
 
@@ -151,12 +145,12 @@ export class GuardedServer implements Destination {
     const callers = this.#attached.get(via.slice(0, end));
     if (callers?.upstream.isConnected() !== true) {
       const { via: _, ...withoutCaller } = request;
-      return this.#sendLegs(this.#usable(), withoutCaller, async () => undefined);
+      return this.#attempt(this.#usable(), withoutCaller, async () => undefined);
     }
     const call = via.slice(end + 1);
     this.#out.set(via, { request, legs: 1 });
     try {
-      return await this.#sendLegs(callers.upstream, { ...request, via: call }, (questions) =>
+      return await this.#attempt(callers.upstream, { ...request, via: call }, (questions) =>
         callers.ask(call, questions),
       );
     } finally {
@@ -186,33 +180,21 @@ export class GuardedServer implements Destination {
     return [...this.#out.keys()].filter((via) => via.startsWith(`${connection}:`));
   }
 
-  /** One attempt: as many legs as the server asks questions, each answer recorded before it leaves. */
-  async #sendLegs(
+  #attempt(
     upstream: McpUpstream,
     request: SendRequest,
     ask: (questions: readonly Question[]) => Promise<Answers>,
   ): Promise<SendReport> {
-    let report = await upstream.send(withoutTasks(request));
-    for (let leg = 2; ; leg += 1) {
-      const reply = report.left === 'maybe' ? report.reply : undefined;
-      const asked = reply?.kind === 'result' ? readInputRequired(reply.body) : undefined;
-      if (asked === undefined) return report;
-      const answers =
-        leg > LEGS_MAX ? undefined : await Promise.race([ask(asked.questions), this.#noAnswers]);
-      if (answers === undefined) return unknown('timeout', 'it asked back, and was given no answer');
-      if ((await request.recordLeg?.(leg)) !== true) {
-        return unknown('aborted', 'it asked back, and the answer could not be recorded; it was not sent');
-      }
-      const recordedAt = performance.now();
-      report = await upstream.send({
-        ...withoutTasks(request),
-        more: answerMembers(answers, asked.requestState),
-        mayLeave: () => performance.now() - recordedAt <= LEG_SEND_BY_MS,
-      });
-      // What has left before stays out.
-      if (report.left === 'no')
-        return unknown('cut', `it asked back, and the answer did not leave: ${report.detail}`);
-    }
+    // What is only observed goes as it came.
+    const followsTasks = this.#facts?.mode !== 'observe';
+    const needsTask = followsTasks && this.tools.get(request.tool)?.needsTask === true && hasTasks(upstream);
+    return new Attempt({
+      upstream,
+      request,
+      needsTask,
+      followsTasks,
+      ask: (questions) => Promise.race([ask(questions), this.#noAnswers]),
+    }).send();
   }
 
   ask(request: AskRequest): Promise<AskReport> {
@@ -252,18 +234,10 @@ interface ServerInfo {
   readonly version?: unknown;
 }
 
-function unknown(ended: 'timeout' | 'aborted' | 'cut', detail: string): SendReport {
-  return { left: 'maybe', ended, detail };
-}
-
-/** A write is not run as a task of the server's own: its outcome would come by a way that no attempt sees. */
-function withoutTasks(request: SendRequest): SendRequest {
-  const capabilities = request.meta && memberText(request.meta, META.clientCapabilities);
-  if (request.meta === undefined || capabilities === undefined) return request;
-  const extensions = memberText(capabilities, 'extensions');
-  if (extensions === undefined || !extensions.includes(TASKS)) return request;
-  const kept = withMember(capabilities, 'extensions', withoutMembers(extensions, [TASKS]));
-  return { ...request, meta: withMember(request.meta, META.clientCapabilities, kept) };
+/** Whether a server of 2025-11-25 runs calls of tools as tasks. */
+function hasTasks({ handshake }: McpUpstream): boolean {
+  if (handshake?.method !== 'initialize') return false;
+  return memberText(handshake.result, 'capabilities', 'tasks', 'requests', 'tools', 'call') !== undefined;
 }
 
 /** What a server calls itself, from its answer to the handshake. */

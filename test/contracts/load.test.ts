@@ -522,6 +522,39 @@ describe('loadGatewayConfig', () => {
     expect(loadGatewayConfig(CONFIG, 'f')).toMatchObject({ ok: true, config: { destination: 'tasks-eu' } });
   });
 
+  it.each([
+    'https://ledger.example/reviews/{operation}',
+    'https://ledger.example:8443/?of={operation}&from=client',
+    'http://localhost:3211/reviews/{operation}',
+    'http://127.0.0.1/{operation}',
+    'http://[::1]:3211/{operation}',
+  ])('takes %s as the address of reviews', (address) => {
+    const config = loadGatewayConfig(`destination: a\nreview_url: '${address}'`, 'f');
+    expect(config).toMatchObject({ ok: true, config: { review_url: address } });
+  });
+
+  const KIND =
+    'allowed is an address with {operation} in its path or query once, and no sign-in in it, such as https://ledger.example/reviews/{operation}.';
+  const CLEAR = 'which is not encrypted; http is allowed for this machine alone, https elsewhere.';
+  it.each([
+    ['https://ledger.example/reviews', KIND],
+    ['https://ledger.example/{operation}/{operation}', KIND],
+    ['https://ledger.example/{digest}/{operation}', KIND],
+    ['https://{operation}.example/', KIND],
+    ['https://ada:secret@ledger.example/{operation}', KIND],
+    ['javascript:alert({operation})', KIND],
+    ['ftp://ledger.example/{operation}', KIND],
+    ['http://ledger.example/{operation}', CLEAR],
+    ['http://127.0.0.1.example/{operation}', CLEAR],
+    ['https://ledger.example:port/{operation}', 'which is no address.'],
+  ])('refuses %s', (address, why) => {
+    const config = loadGatewayConfig(`destination: a\nreview_url: '${address}'`, 'f');
+    expect(config.ok).toBe(false);
+    const sentences = config.ok ? [] : config.problems.map(formatProblem);
+    expect(sentences).toHaveLength(1);
+    expect(sentences[0]).toContain(why);
+  });
+
   it('needs no more than the name of the destination', () => {
     expect(loadGatewayConfig('{"destination": "tasks-eu"}', 'f').ok).toBe(true);
   });

@@ -40,10 +40,23 @@ describe('what a configuration loosens', () => {
     ],
     ['limits: {writes_per_hour: 100}', '', 'limits.writes_per_hour is 100, and was 50.'],
     ['limits: {approval_lifetime: P1D}', '', 'limits.approval_lifetime is P1D, and was PT8H.'],
+    [
+      'review_url: https://a.example/{operation}',
+      '',
+      'review_url is https://a.example/{operation}, and was not given.',
+    ],
   ])('%j after %j', (next, before, sentence) => {
     expect(loosens(next, before)).toEqual([sentence]);
     // The other way about it is more careful, unless nobody can tell.
     if (!sentence.includes('identity')) expect(loosens(before, next)).toEqual([]);
+  });
+
+  test('another page on which reviews are decided', () => {
+    const url = (host: string): string => `review_url: https://${host}/{operation}`;
+    expect(loosens(url('b.example'), url('a.example'))).toEqual([
+      'review_url is https://b.example/{operation}, and was https://a.example/{operation}.',
+    ]);
+    expect(loosens(url('a.example'), url('a.example'))).toEqual([]);
   });
 
   test('nothing, where it says the same in other words or is more careful in everything', () => {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   answerText,
+  cancelText,
   fateUnknownText,
   foundText,
   misconfiguredText,
@@ -12,7 +13,13 @@ import {
 import { EFFECTS, STAGES, type Stage } from '../../src/core/lifecycle.ts';
 import { evolve, type Operation, type Why } from '../../src/core/operation.ts';
 import { quoted } from '../../src/core/quoting.ts';
-import { effectLabel, labelOf, type Surroundings, sentenceOf } from '../../src/core/wording.ts';
+import {
+  effectLabel,
+  labelOf,
+  reviewLinkText,
+  type Surroundings,
+  sentenceOf,
+} from '../../src/core/wording.ts';
 import {
   ABSENT,
   ACCEPTED,
@@ -138,6 +145,8 @@ function* allTexts(): Generator<{ kind: string; operation: Operation; text: stri
     for (const words of [{}, ALL_WORDS]) {
       yield { kind, operation, text: answerText(operation, words), isForModel: true };
       yield { kind, operation, text: foundText(operation, words), isForModel: true };
+      yield { kind, operation, text: cancelText(operation, words), isForModel: true };
+      yield { kind, operation, text: reviewLinkText(operation, words), isForModel: false };
       yield { kind, operation, text: sentenceOf(operation, words), isForModel: false };
     }
     yield { kind, operation, text: labelOf(operation), isForModel: false };

@@ -81,3 +81,30 @@ test('a state alone is an answer only where nothing was asked', async () => {
   expect(conversation.resume(1, answers(['', '{}']))).toBe(true);
   expect(await nothing).toEqual(new Map());
 });
+
+test('behind a task nobody is asked: what is open is found under names of its own, and answered in parts', async () => {
+  const { conversation, asked } = setup();
+  conversation.giveTask('{}');
+  const first = conversation.ask([question('name'), question('age')]);
+  const names = (): readonly string[] => conversation.questionsOfTask.map(({ key }) => key);
+  expect(names()).toEqual(['1.name', '1.age']);
+  conversation.answerTask(answers(['1.name', '"Ada"'], ['name', '"Bob"'], ['2.age', '1']));
+  expect(names()).toEqual(['1.age']);
+  conversation.answerTask(answers(['1.age', '30']));
+  expect(await first).toEqual(answers(['name', '"Ada"'], ['age', '30']));
+  const second = conversation.ask([question('name')]);
+  expect(names()).toEqual(['2.name']);
+  // A name that was answered is that of nothing any more, and no state of before counts.
+  conversation.answerTask(answers(['1.name', '"Eve"']));
+  expect(conversation.resume(2, answers(['name', '"Eve"']))).toBe(false);
+  expect(conversation.isAsking).toBe(false);
+  conversation.leaveTask();
+  expect(await second).toBeUndefined();
+  expect(asked).toEqual([]);
+});
+
+test('behind a task a state alone is come back with by itself', async () => {
+  const { conversation } = setup();
+  conversation.giveTask('{}');
+  expect(await conversation.ask([])).toEqual(new Map());
+});

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/core/canonical.ts';
 import type { Operation } from '../../src/core/operation.ts';
 import type { Reply } from '../../src/destination/port.ts';
 import type { Answer } from '../../src/engine/answers.ts';
-import { type AnswerDoor, answerFrame, errorFrame, replyFrame } from '../../src/gateway/answer-frame.ts';
+import { type AnswerDoor, answerFrame, errorFrame } from '../../src/gateway/answer-frame.ts';
 import { readToolCall } from '../../src/gateway/call.ts';
 import { OpenRequests, requestKey } from '../../src/gateway/open-requests.ts';
 import { SchemaChecks } from '../../src/gateway/schema-checks.ts';
@@ -71,7 +71,10 @@ describe('an answer as a frame', () => {
       `{"jsonrpc":"2.0","id":"a\\u0062","result":${RESULT.body}}`,
     );
     const error: Reply = { kind: 'protocol_error', code: -32_000, body: '{"code":-32000, "message":"no"}' };
-    expect(replyFrame('1', error)).toBe(`{"jsonrpc":"2.0","id":1,"error":${error.body}}`);
+    const refused: Answer = { ...reply, reply: error };
+    expect(await answerFrame('1', refused, door(false))).toBe(
+      `{"jsonrpc":"2.0","id":1,"error":${error.body}}`,
+    );
   });
 
   test('done before: the words, then the original content; structured content where it still fits', async () => {

@@ -8,6 +8,8 @@ export interface Question {
   readonly key: string;
   readonly method: string;
   readonly params: string | undefined;
+  /** The operation that it is about, where the gateway asks by itself. */
+  readonly about?: string;
 }
 
 /** The client's results by the questions' keys, as raw JSON text. `undefined`: nobody answers. */

@@ -33,6 +33,7 @@ import {
   metaAfter,
   ownParams,
   paramsAfter,
+  withTasks,
 } from './own-handshake.ts';
 import { callParams, cancelParams, clientlessAnswer, requestText } from './own-lines.ts';
 import { requestKey } from './request-key.ts';
@@ -107,6 +108,7 @@ export class HttpUpstream implements McpUpstream {
   onGarbage?: (line: Buffer, count: number) => void;
 
   readonly #options: HttpUpstreamOptions;
+  #own: OwnHandshake;
   readonly #url: URL;
   readonly #agent = new Agent({
     connect: { timeout: CONNECT_TIMEOUT_MS },
@@ -139,6 +141,7 @@ export class HttpUpstream implements McpUpstream {
   constructor(options: HttpUpstreamOptions) {
     this.name = options.name;
     this.#options = options;
+    this.#own = options;
     this.#url = new URL(options.url);
     this.#paramHeaders = options.paramHeaders ?? (new Map() as ParamHeaders);
     // Of two spellings of one header both would be sent.
@@ -152,6 +155,10 @@ export class HttpUpstream implements McpUpstream {
 
   get handshake(): Handshake | undefined {
     return this.#handshake;
+  }
+
+  introduce(own: OwnHandshake): void {
+    if (this.#handshake === undefined) this.#own = { ...this.#own, ...own };
   }
 
   /** The newest of them, for whoever is told that the server cannot be connected to. */
@@ -254,7 +261,11 @@ export class HttpUpstream implements McpUpstream {
     if (problem !== undefined) return refused(problem);
     await this.#gate;
     const id = this.#nextId();
-    const meta = metaAfter(this.#handshake, request.meta);
+    const meta = withTasks(
+      this.#handshake,
+      metaAfter(this.#handshake, request.meta),
+      request.followsTasks === true,
+    );
     const params = callParams(request.tool, request.payload, meta, request.more);
     const { operation, attempt, replyTimeoutMs: timeoutMs, signal } = request;
     return new Promise((resolve) => {
@@ -309,7 +320,7 @@ export class HttpUpstream implements McpUpstream {
   ): Promise<AskReport> {
     const id = this.#nextId();
     asked?.(id);
-    const whole = paramsAfter(this.#handshake, params);
+    const whole = paramsAfter(this.#handshake, method, params);
     let started: Exchange | undefined;
     const report = new Promise<AskReport>((resolve) => {
       const onEnd = (end: CallEnd) => {
@@ -391,7 +402,7 @@ export class HttpUpstream implements McpUpstream {
   async #connect(): Promise<ConnectReport> {
     const deadlineMs = performance.now() + (this.#options.startTimeoutMs ?? START_TIMEOUT_MS);
     const known = this.#handshake?.method;
-    const order = known === undefined ? handshakeOrder(this.#options.prefers) : [known];
+    const order = known === undefined ? handshakeOrder(this.#own.prefers) : [known];
     let detail = '';
     for (const method of order) {
       const leftMs = deadlineMs - performance.now();
@@ -409,7 +420,7 @@ export class HttpUpstream implements McpUpstream {
   #isUnreachable = false;
 
   async #shakeHands(method: Handshake['method'], timeoutMs: number): Promise<string | undefined> {
-    const params = this.#handshake?.params ?? ownParams(method, this.#options);
+    const params = this.#handshake?.params ?? ownParams(method, this.#own);
     const before = this.#handshake;
     // The generation decides how a request is made.
     this.#handshake = { method, params, result: before?.result ?? '{}' };

@@ -18,6 +18,9 @@ export const META = {
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
 } as const;
 
+/** The extension of 2026-07-28 by which a call may be answered with a task. */
+export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
+
 /** Errors that only a server of this generation gives: by them it is known for one. */
 export const CODE_HEADER_MISMATCH = -32020;
 export const CODE_MISSING_CAPABILITY = -32021;

@@ -3,9 +3,9 @@
 import type { JsonValue } from '../../core/canonical.ts';
 import { memberText, scanMembers } from '../../core/json-frame.ts';
 import type { Reply } from '../port.ts';
-import { withMember, withMembers } from './json-edit.ts';
+import { withMember, withMembers, withoutMembers } from './json-edit.ts';
 import type { Handshake } from './link.ts';
-import { CODE_UNSUPPORTED_VERSION, META, MODERN_VERSION } from './mcp-headers.ts';
+import { CODE_UNSUPPORTED_VERSION, META, MODERN_VERSION, TASKS_EXTENSION } from './mcp-headers.ts';
 import type { OwnHandshake } from './upstream.ts';
 
 export const LEGACY_VERSION = '2025-11-25';
@@ -61,10 +61,34 @@ export function metaAfter(handshake: Handshake | undefined, given: string | unde
   return withMembers(given ?? '{}', Object.fromEntries(members));
 }
 
-export function paramsAfter(handshake: Handshake | undefined, params: string): string {
+export function paramsAfter(handshake: Handshake | undefined, method: string, params: string): string {
   const given = memberText(params, '_meta');
-  const meta = metaAfter(handshake, given);
+  const after = metaAfter(handshake, given);
+  // Who asks after a task knows tasks.
+  const meta = method.startsWith('tasks/') ? withTasks(handshake, after, true) : after;
   return meta === given ? params : withMember(params, '_meta', meta);
+}
+
+/**
+ * The `_meta` of a write, or of a request about its task. Whatever its client has said of itself, a write is not to become
+ * a task behind our back: its outcome would come by a way that no attempt sees. A server of 2026-07-28 that has tasks is
+ * told that we know them where we follow them ourselves, and else that nobody does.
+ */
+export function withTasks(
+  handshake: Handshake | undefined,
+  meta: string | undefined,
+  isFollowed: boolean,
+): string | undefined {
+  if (handshake?.method !== 'server/discover' || meta === undefined) return meta;
+  const capabilities = memberText(meta, META.clientCapabilities) ?? '{}';
+  const hasTasks =
+    isFollowed && memberText(handshake.result, 'capabilities', 'extensions', TASKS_EXTENSION) !== undefined;
+  if (!hasTasks && !capabilities.includes(TASKS_EXTENSION)) return meta;
+  const extensions = memberText(capabilities, 'extensions') ?? '{}';
+  const said = hasTasks
+    ? withMembers(extensions, { [TASKS_EXTENSION]: '{}' })
+    : withoutMembers(extensions, [TASKS_EXTENSION]);
+  return withMember(meta, META.clientCapabilities, withMember(capabilities, 'extensions', said));
 }
 
 const OF_ONE_REQUEST: readonly string[] = ['progressToken', META.logLevel];

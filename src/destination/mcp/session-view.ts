@@ -13,7 +13,7 @@ import type { Handshake } from './link.ts';
 import { LEGACY_VERSIONS, META, MODERN_VERSION } from './mcp-headers.ts';
 import { LEGACY_VERSION } from './own-handshake.ts';
 import { requestKey } from './request-key.ts';
-import type { ForwardReport, McpUpstream, RequestOptions, UpstreamEnd } from './upstream.ts';
+import type { ForwardReport, McpUpstream, OwnHandshake, RequestOptions, UpstreamEnd } from './upstream.ts';
 
 /** What is known of the server from one of its clients to the next. */
 export interface KnownGeneration {
@@ -77,6 +77,10 @@ export class SessionView implements McpUpstream {
     return this.#upstream.handshake;
   }
 
+  introduce(own: OwnHandshake): void {
+    this.#upstream.introduce(own);
+  }
+
   isConnected(): boolean {
     return this.#upstream.isConnected() && (this.#mode === 'plain' || this.#isGreeted);
   }
@@ -103,7 +107,11 @@ export class SessionView implements McpUpstream {
   }
 
   request(method: string, params: string, timeoutMs: number, options?: RequestOptions): Promise<AskReport> {
-    return this.#upstream.request(method, params, timeoutMs, options);
+    const isOfTask = this.#mode === 'bridged' && method.startsWith('tasks/');
+    const given = isOfTask
+      ? withMember(params, '_meta', this.#envelope(memberText(params, '_meta')))
+      : params;
+    return this.#upstream.request(method, given, timeoutMs, options);
   }
 
   async retire(): Promise<void> {

@@ -13,7 +13,14 @@ import { type McpFrame, readAnswer, readMcpFrame } from './frame.ts';
 import type { UnreadableLine } from './line-framing.ts';
 import { type Handshake, type Link, newLink, phaseSettled, retire, settlePhase } from './link.ts';
 import { type CallEnd, OwnCalls } from './own-calls.ts';
-import { handshakeOrder, isAgreement, metaAfter, ownParams, paramsAfter } from './own-handshake.ts';
+import {
+  handshakeOrder,
+  isAgreement,
+  metaAfter,
+  ownParams,
+  paramsAfter,
+  withTasks,
+} from './own-handshake.ts';
 import { callParams, cancelLine, clientlessAnswer, INITIALIZED_LINE, requestLine } from './own-lines.ts';
 import { requestKey } from './request-key.ts';
 import { type ChildExit, StdioChild, type StdioCommand } from './stdio-child.ts';
@@ -64,6 +71,7 @@ export class StdioUpstream implements McpUpstream {
   onGarbage?: (line: Buffer, count: number) => void;
 
   readonly #options: StdioUpstreamOptions;
+  #own: OwnHandshake;
   readonly #replyMaxBytes: number;
   readonly #startTimeoutMs: number;
   /** A client cannot know the tag, and so cannot make an id that we would take for ours. */
@@ -84,6 +92,7 @@ export class StdioUpstream implements McpUpstream {
   constructor(options: StdioUpstreamOptions) {
     this.name = options.name;
     this.#options = options;
+    this.#own = options;
     this.#replyMaxBytes = options.replyMaxBytes ?? REPLY_MAX_BYTES;
     this.#startTimeoutMs = options.startTimeoutMs ?? START_TIMEOUT_MS;
   }
@@ -96,6 +105,10 @@ export class StdioUpstream implements McpUpstream {
   /** The id of the child process, while one runs. */
   get pid(): number | undefined {
     return this.#link?.child.pid;
+  }
+
+  introduce(own: OwnHandshake): void {
+    if (this.#handshake === undefined) this.#own = { ...this.#own, ...own };
   }
 
   isConnected(): boolean {
@@ -144,7 +157,7 @@ export class StdioUpstream implements McpUpstream {
     const params = callParams(
       request.tool,
       request.payload,
-      metaAfter(this.#handshake, request.meta),
+      withTasks(this.#handshake, metaAfter(this.#handshake, request.meta), request.followsTasks === true),
       request.more,
     );
     const line = requestLine(id, 'tools/call', params);
@@ -190,7 +203,7 @@ export class StdioUpstream implements McpUpstream {
     const link = this.#link;
     if (link === undefined || !this.isConnected())
       return { answered: false, detail: this.#whyNotConnected().detail };
-    return this.#request(link, method, paramsAfter(this.#handshake, params), timeoutMs, options);
+    return this.#request(link, method, paramsAfter(this.#handshake, method, params), timeoutMs, options);
   }
 
   async close(): Promise<void> {
@@ -259,11 +272,11 @@ export class StdioUpstream implements McpUpstream {
       return this.#lastEnd.detail;
     }
     const known = this.#handshake?.method;
-    const order = known === undefined ? handshakeOrder(this.#options.prefers) : [known];
+    const order = known === undefined ? handshakeOrder(this.#own.prefers) : [known];
     link.phase = 'own_handshake';
     let why = '';
     for (const method of order) {
-      const params = this.#handshake?.params ?? ownParams(method, this.#options);
+      const params = this.#handshake?.params ?? ownParams(method, this.#own);
       const isProbe = method === 'server/discover' && method !== order.at(-1);
       const report = await this.#request(
         link,

@@ -37,6 +37,8 @@ export interface OwnHandshake {
 }
 
 export interface McpUpstream extends Destination {
+  /** How we are to open it ourselves; of no effect once it has been opened. */
+  introduce(own: OwnHandshake): void;
   /** The client's handshake, once the server has answered it, or else our own. Its method tells the generation. */
   readonly handshake: Handshake | undefined;
   /**

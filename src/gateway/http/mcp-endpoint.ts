@@ -2,14 +2,15 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { oneLine, readMcpFrame } from '../../destination/mcp/frame.ts';
+import type { StatelessParts } from '../stateless-requests.ts';
 import { LegacySessions, type SessionsParts } from './legacy-sessions.ts';
 import { isModern } from './modern-request.ts';
-import { type ModernParts, ModernRequests } from './modern-requests.ts';
+import { ModernRequests } from './modern-requests.ts';
 import { readBody } from './read-body.ts';
 import { sendRefusal } from './refusals.ts';
 import { mediaProblem, refused } from './request-guard.ts';
 
-export interface EndpointParts extends SessionsParts, ModernParts {
+export interface EndpointParts extends SessionsParts, StatelessParts {
   readonly bodyMaxBytes?: number;
 }
 

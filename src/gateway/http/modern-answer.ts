@@ -8,6 +8,7 @@ import {
   CODE_MISSING_CAPABILITY,
   CODE_UNSUPPORTED_VERSION,
 } from '../../destination/mcp/mcp-headers.ts';
+import type { StatelessAnswer } from '../stateless-requests.ts';
 import { EventConnection, eventText } from './event-stream.ts';
 import { type HttpRefusal, sendJson, sendRefusal } from './refusals.ts';
 
@@ -21,22 +22,22 @@ const STATUS: ReadonlyMap<string, number> = new Map([
   [String(CODE_UNSUPPORTED_VERSION), 400],
 ]);
 
-export class ModernAnswer {
+export class ModernAnswer implements StatelessAnswer {
+  onGone: () => void = () => {};
   readonly #response: ServerResponse;
   readonly #acceptsEvents: boolean;
   readonly #silence: NodeJS.Timeout;
   #connection: EventConnection | undefined;
   #isDone = false;
 
-  /** @param onGone the client has left before it was answered */
-  constructor(response: ServerResponse, acceptsEvents: boolean, onGone: () => void) {
+  constructor(response: ServerResponse, acceptsEvents: boolean) {
     this.#response = response;
     this.#acceptsEvents = acceptsEvents;
     this.#silence = setTimeout(() => this.open(), SILENT_MAX_MS);
     this.#silence.unref();
     response.once('close', () => {
       clearTimeout(this.#silence);
-      if (!this.#isDone) onGone();
+      if (!this.#isDone) this.onGone();
     });
   }
 

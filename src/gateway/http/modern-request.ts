@@ -18,19 +18,8 @@ import {
   type ParamHeader,
 } from '../../destination/mcp/mcp-headers.ts';
 import type { ClientMessage } from '../client-frame.ts';
+import type { StatelessRequest } from '../stateless-requests.ts';
 import { type HttpRefusal, headerOf } from './refusals.ts';
-
-export interface ModernRequest {
-  readonly id: string;
-  readonly key: string;
-  readonly method: string;
-  /** The raw params. */
-  readonly params: string;
-  /** What the client says it can do, as raw JSON text. */
-  readonly capabilities: string;
-  /** Whether it asked for log messages, and from which level; raw JSON text. */
-  readonly logLevel: string | undefined;
-}
 
 const CODE_INVALID_PARAMS = -32602;
 const VERSION = /^\d{4}-\d{2}-\d{2}$/;
@@ -52,7 +41,7 @@ export function readModernRequest(
   frame: McpFrame,
   message: Extract<ClientMessage, { kind: 'request' }> & { readonly key: string },
 ):
-  | { readonly ok: true; readonly request: ModernRequest }
+  | { readonly ok: true; readonly request: StatelessRequest }
   | { readonly ok: false; readonly refusal: HttpRefusal } {
   const { id, key, method } = message;
   const { head, text } = frame;
@@ -120,7 +109,7 @@ function problemOf(
 /** What the headers of mirrored arguments say against the call. */
 export function mirrorProblem(
   request: IncomingMessage,
-  { id, params }: ModernRequest,
+  { id, params }: StatelessRequest,
   headers: readonly ParamHeader[],
 ): HttpRefusal | undefined {
   if (headers.length === 0) return undefined;
