@@ -40,6 +40,11 @@ export class Circuits {
     return this.#known.get(destination)?.circuit.standing !== 'open';
   }
 
+  /** Whether an answer of it would change nothing: nearly always, and then nothing is waited for. */
+  isUnremarkable(destination: string): boolean {
+    return this.isClosed(destination) && !this.#failures.has(destination);
+  }
+
   /** How the destination stands, in a sentence's second half; `undefined` while it answers. */
   words(destination: string): string | undefined {
     const circuit = this.#known.get(destination)?.circuit;

@@ -88,7 +88,8 @@ export class Recorder {
           },
         });
         context.reached('outcome_recorded');
-        await this.#noticeTwo(result.record.operation, finding);
+        if (finding.kind === 'lookup' && finding.found === 'several')
+          await this.#noticeTwo(result.record.operation);
         if (result.stored) this.onFreed(result.freed);
         return result.record;
       } catch (cause) {
@@ -105,8 +106,7 @@ export class Recorder {
   }
 
   /** One write of ours was repeated under a guard, and left more than one record. */
-  async #noticeTwo({ attempts, destination, id, tool }: Operation, finding: Finding): Promise<void> {
-    if (finding.kind !== 'lookup' || finding.found !== 'several') return;
+  async #noticeTwo({ attempts, destination, id, tool }: Operation): Promise<void> {
     if (!attempts.some(({ under }) => under !== undefined)) return;
     await this.#trust.lower({ destination, tool, operation: id, because: 'two_records' });
   }

@@ -344,7 +344,8 @@ export class Sender {
     const report = await sent;
     context.reached('reply_received');
     const recorded = await this.#recordReport(started, report);
-    await this.#noticeHealth(operation.destination, report);
+    if (!isWholeAnswer(report) || !this.circuits.isUnremarkable(operation.destination))
+      await this.#noticeHealth(operation.destination, report);
     if (allowanceOf(started.facts)?.concurrency !== undefined)
       this.onFreed(await this.#allowances.waiting(operation.destination));
     this.#handedOver.delete(started.attempt);
@@ -354,9 +355,7 @@ export class Sender {
   /** What we refused ourselves says nothing about it; a whole reply does, whatever it says. */
   async #noticeHealth(destination: string, report: SendReport): Promise<void> {
     if (report.left === 'no' ? report.proof === 'refused_by_sender' : report.ended === 'aborted') return;
-    const reply = report.left === 'maybe' ? report.reply : undefined;
-    const isAnswer = reply !== undefined && isItsOwn(reply);
-    await (isAnswer ? this.circuits.answered(destination) : this.circuits.failed(destination));
+    await (isWholeAnswer(report) ? this.circuits.answered(destination) : this.circuits.failed(destination));
   }
 
   /** A leg that cannot be recorded does not leave. */
@@ -511,6 +510,10 @@ export class Sender {
       this.#context.report(`Operation ${id} could not be carried on: ${describe(cause)}`);
     }
   }
+}
+
+function isWholeAnswer(report: SendReport): boolean {
+  return report.left === 'maybe' && report.reply !== undefined && isItsOwn(report.reply);
 }
 
 function firstLock(locks: LockRecords, operation: string): string | undefined {
