@@ -21,10 +21,10 @@ export const IN_MEMORY = ':memory:';
 const BUSY_TIMEOUT_MS = 10;
 
 /**
- * Twice SQLite's own. Each page that a commit has changed is two writes to the log; with 8 KiB an operation
- * makes 6 of them in place of 10, for a seventh more bytes. Larger pages write a third more bytes and gain less.
+ * SQLite's own. Half of what a commit writes are leaves of the claims, of which each claim dirties another one; with
+ * 8 KiB a lone caller's operation takes 7 % longer, sixteen callers' 5 %, and those of 64 as long.
  */
-const PAGE_BYTES = 8_192;
+const PAGE_BYTES = 4_096;
 
 /**
  * A checkpoint is due when the write-ahead log has this many pages (4 MiB). The log is then written over from
@@ -32,7 +32,7 @@ const PAGE_BYTES = 8_192;
  * there is no journal_size_limit and no truncating checkpoint. A larger figure was measured to give the same
  * mean cost and longer slowest commits.
  */
-const CHECKPOINT_PAGES = 500;
+const CHECKPOINT_PAGES = 1_000;
 
 /**
  * Pages that stay in memory. A full transaction dirties some 6 MiB; with SQLite's default of 2 MiB it spills,
