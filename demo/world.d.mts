@@ -10,6 +10,7 @@ export interface WorldOptions {
   readonly gateway?: boolean;
   readonly data?: string;
   readonly config?: string;
+  readonly env?: { readonly [name: string]: string };
 }
 
 export interface Fault {

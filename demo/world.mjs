@@ -30,6 +30,7 @@ const RECONNECT_PAUSE_MS = 100;
  * @param options.gateway false: the client talks to the destination itself
  * @param options.data the gateway's data directory; `folder/data` when absent
  * @param options.config the gateway's configuration; `demo/gateway.yaml` when absent
+ * @param options.env what the gateway and every command have in their environment beside the usual
  */
 export function makeWorld(options) {
   return new World(options);
@@ -41,12 +42,13 @@ class World {
   #kills = 0;
   #hasPassphrase = false;
 
-  constructor({ folder, gateway = true, data, config = CONFIG }) {
+  constructor({ folder, gateway = true, data, config = CONFIG, env = {} }) {
     mkdirSync(folder, { recursive: true });
     this.folder = folder;
     this.gateway = gateway;
     this.data = data ?? join(folder, 'data');
     this.config = config;
+    this.env = env;
     this.log = join(folder, 'destination.log');
     this.faults = join(folder, 'faults.json');
     this.plan();
@@ -124,7 +126,7 @@ class World {
         process.execPath,
         ...server,
       ],
-      ...(crashAt === undefined ? {} : { env: { COUNTERFOIL_DRILL_CRASH_AT: crashAt } }),
+      env: { ...this.env, ...(crashAt === undefined ? {} : { COUNTERFOIL_DRILL_CRASH_AT: crashAt }) },
     };
   }
 
@@ -140,7 +142,7 @@ class World {
       execFile(
         process.execPath,
         [COUNTERFOIL, ...args, '--data', this.data],
-        { env: { ...process.env, ...env }, timeout: PLENTY_MS },
+        { env: { ...process.env, ...this.env, ...env }, timeout: PLENTY_MS },
         (error, stdout, stderr) =>
           resolve({ code: error === null ? 0 : error.code, signal: error?.signal ?? null, stdout, stderr }),
       );
@@ -170,7 +172,7 @@ class World {
   /** The same with a controlling terminal, on which the answers are typed, each when it is asked for. */
   async onTerminal(args, answers, env = {}) {
     const ran = await runOnTerminal([COUNTERFOIL, ...args, '--data', this.data], answers, {
-      env: { ...process.env, ...env },
+      env: { ...process.env, ...this.env, ...env },
       timeoutMs: PLENTY_MS,
     });
     return { ...ran, json: parse(ran.stdout) };

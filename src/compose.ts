@@ -20,11 +20,13 @@ import type { StdioCommand } from './destination/mcp/stdio-child.ts';
 import { openStdioUpstream } from './destination/mcp/stdio-upstream.ts';
 import type { McpUpstream, OwnHandshake } from './destination/mcp/upstream.ts';
 import type { Destination } from './destination/port.ts';
+import { postSigned } from './destination/post.ts';
 import type { EngineContext, FactsSource, LedgerSettings } from './engine/context.ts';
 import { type Environment, systemEnvironment } from './engine/environment.ts';
 import { Ledger, type OwnerRule } from './engine/ledger.ts';
 import { DEFAULT_SETTINGS } from './engine/settings.ts';
 import { type AnswersOut, noAnswersOut, Waiters } from './engine/waiters.ts';
+import type { WebhookEndpoint } from './engine/webhooks.ts';
 import { FollowedPolicy } from './gateway/followed-policy.ts';
 import { authenticateBearer } from './gateway/http/bearer.ts';
 import { type Authenticate, type DoorEndpoint, HttpDoor } from './gateway/http/http-door.ts';
@@ -595,6 +597,8 @@ export interface HttpGatewayParts {
   readonly version: string;
   readonly environment?: Environment;
   readonly limits?: EndpointLimits;
+  /** Who is told of causes in the queue. */
+  readonly webhooks?: readonly WebhookEndpoint[];
 }
 
 export interface RunningHttpGateway {
@@ -624,6 +628,8 @@ export async function composeHttpGateway(parts: HttpGatewayParts): Promise<Runni
     return { ...one, ...guardServer({ ...one, report }, server), openUpstream, openShared };
   });
   const ledger = await composeGuardingLedger(parts, served);
+  const { webhooks = [] } = parts;
+  if (webhooks.length > 0) ledger.tellOfCauses(webhooks, postSigned);
   const endpoints = new Map<string, DoorEndpoint>(
     (parts.unservable ?? []).map(({ name, problem }) => [`/mcp/${name}`, { server: name, problem }]),
   );

@@ -3,6 +3,7 @@
 
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { CommandFault, EXIT, printed, say } from './output.ts';
+import { queueCommands } from './queue-commands.ts';
 import { toType, VIAS } from './starter.ts';
 import { packageVersion } from './version.ts';
 
@@ -155,14 +156,14 @@ function program(): Command {
     .action(async (id: string | undefined, options) => {
       exitCode = await (await import('./show.ts')).show(id, options);
     });
-  root
-    .command('queue')
-    .description('what waits for a person, and what is open')
-    .option(...DATA)
-    .option(...JSON_OUT)
-    .action(async (options) => {
-      exitCode = await (await import('./show.ts')).queue(options);
-    });
+  queueCommands(root, {
+    data: DATA,
+    json: JSON_OUT,
+    once,
+    ends: (code) => {
+      exitCode = code;
+    },
+  });
   root
     .command('approve')
     .description('allow one operation, exactly as it was shown')

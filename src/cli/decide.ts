@@ -83,7 +83,7 @@ export function checkPersonName(name: string): void {
   );
 }
 
-const STRENGTHS = {
+export const STRENGTHS = {
   same_account:
     'same_account — this proves only that somebody at this account decided, which may be the agent itself.',
   passphrase: "passphrase — the owner's passphrase was typed on a terminal.",
@@ -114,17 +114,20 @@ async function asStrongAsNeeded(
 }
 
 /** What the person sees on the terminal before the passphrase is typed: exactly what is sent. */
-async function approvalLines(
+export async function approvalLines(
   ledger: Ledger,
-  { operation: id, toolClass }: ReviewDecision,
+  { operation: id, toolClass }: Pick<ReviewDecision, 'operation' | 'toolClass'>,
 ): Promise<readonly string[]> {
   const reading = await ledger.readings.operation(id);
   if (reading === undefined) return [];
-  const { operation, payload, target } = reading;
+  const { looked, operation, payload, target } = reading;
+  const isAgain = operation.orderedBy !== undefined;
   return [
     `To be approved: ${operation.id}, ${printable(operation.tool)} on ${operation.destination}${target === undefined ? '' : `, ${printable(target)}`}`,
     ...payloadLines(payload.text),
     `    digest ${operation.digest}`,
+    ...(isAgain ? [sentenceOf(operation)] : []),
+    ...(isAgain && looked !== undefined ? [`    looked at ${printable(JSON.stringify(looked))}`] : []),
     ...(toolClass === undefined ? [] : [`and ${printable(operation.tool)} is ${toolClass} from then on`]),
   ];
 }

@@ -94,6 +94,8 @@ function eventWords({ event }: HistoryEntry): string {
       return `asked for again by ${event.by === 'caller' ? 'the caller' : printable(event.by)}`;
     case 'ordered_again':
       return `ordered again by ${printable(event.by)}`;
+    case 'look_up_ordered':
+      return `${printable(event.by)} asked for a look-up now`;
     case 'stated':
       return `${printable(event.stated.by)} stated: ${event.stated.resolution.replaceAll('_', ' ')}`;
     case 'cancel_requested':

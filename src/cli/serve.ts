@@ -12,6 +12,7 @@ import { CommandFault, EXIT, say } from './output.ts';
 import { readServers, serversInForce, sorted } from './served-servers.ts';
 import { toType } from './starter.ts';
 import { packageVersion } from './version.ts';
+import { webhookEndpoints } from './webhook-secrets.ts';
 
 export interface ServeOptions {
   readonly config: string;
@@ -25,7 +26,8 @@ const DEFAULT_HOST = '127.0.0.1';
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
 export async function serve(options: ServeOptions): Promise<number> {
-  const { listen, named } = readServers(options.config);
+  const { listen, named, webhooks } = readServers(options.config);
+  const endpoints = webhookEndpoints(webhooks, options.config);
   const host = options.host ?? listen?.host ?? DEFAULT_HOST;
   const isLoopback = LOOPBACK.test(host);
   // Before anything is made: then nothing was.
@@ -51,6 +53,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     hostNames: [...(listen?.names ?? []), ...(isLoopback ? [] : [host.includes(':') ? `[${host}]` : host])],
     localPrincipal: isLoopback ? localPrincipal(localAccount()) : undefined,
     settings,
+    webhooks: endpoints,
     where: where(),
     report: reporter(),
     reached,

@@ -30,6 +30,7 @@ export type NamedServerParts = Unservable | ServableParts;
 
 export interface ServersRead {
   readonly listen: ServeConfig['listen'];
+  readonly webhooks: NonNullable<ServeConfig['webhooks']>;
   readonly named: readonly GivenServerParts[];
 }
 
@@ -51,7 +52,7 @@ export function readServers(file: string): ServersRead {
   const folder = dirname(resolve(file));
   const destinations = new Map<string, string>();
   const named = read.servers.map((each) => namedParts(each, folder, destinations));
-  return { listen: read.listen, named };
+  return { listen: read.listen, webhooks: read.webhooks, named };
 }
 
 function namedParts(each: ListedServer, folder: string, destinations: Map<string, string>): GivenServerParts {

@@ -1,16 +1,14 @@
-// `counterfoil show` and `counterfoil queue`: what is recorded, for people and for scripts.
+// `counterfoil show`: what is recorded of one operation, for people and for scripts.
 
-import { isStrongEnough } from '../core/authority.ts';
 import { idInstant } from '../core/ids.ts';
 import type { Operation } from '../core/operation.ts';
 import { type ToolDifference, toolDifference } from '../core/tool-difference.ts';
-import { labelOf, sentenceOf } from '../core/wording.ts';
+import { labelOf, sentenceOf, statedWords } from '../core/wording.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import type { HistoryEntry, OperationReading } from '../engine/readings.ts';
-import { dataDirectory, withLedger } from './data-directory.ts';
+import { withLedger } from './data-directory.ts';
 import { evidenceLine, historyLine, instant, payloadLines, printable } from './lines.ts';
-import { CommandFault, EXIT, exitCodeOf, print, printJson, say } from './output.ts';
-import { isPassphraseSet } from './passphrase.ts';
+import { CommandFault, EXIT, exitCodeOf, print, printJson } from './output.ts';
 import { toType } from './starter.ts';
 
 export interface ShowOptions {
@@ -104,6 +102,15 @@ function differenceWords(value: unknown): string {
   return `${printable(text.slice(0, DIFFERENCE_LENGTH_MAX))}${more > 0 ? ` … ${more} characters more, with --json` : ''}`;
 }
 
+/** Who stated what, and where they looked: shown also to whoever decides whether it is sent again. */
+function statementLines({ looked, operation }: OperationReading): readonly string[] {
+  const { resolution } = operation;
+  if (resolution === undefined) return [];
+  const strength = resolution.strength === undefined ? '' : ` (strength: ${resolution.strength})`;
+  const where = looked === undefined ? '' : `; looked at ${printable(JSON.stringify(looked))}`;
+  return [`  ${printable(statedWords(resolution))}${strength}${where}`];
+}
+
 function reasonLines({ operation, reason }: ShownReading): readonly string[] {
   const who = operation.askedBy === undefined ? 'its caller' : printable(operation.askedBy);
   return reason === undefined ? [] : [`  ${who} says: ${printable(JSON.stringify(reason))}`];
@@ -121,6 +128,7 @@ export function asJson(reading: ShownReading, history: readonly HistoryEntry[]):
     payload: reading.payload.text,
     ...(reading.difference === undefined ? {} : { difference: reading.difference }),
     ...(reading.reason === undefined ? {} : { reason: reading.reason }),
+    ...(reading.looked === undefined ? {} : { looked: reading.looked }),
     history,
   };
 }
@@ -149,6 +157,7 @@ function asLines(reading: ShownReading, history: readonly HistoryEntry[]): reado
     ...(operation.record?.id === undefined ? [] : [`record     ${printable(operation.record.id)}`]),
     ...differenceLines(reading).map((line) => line.slice(2)),
     ...reasonLines(reading).map((line) => line.slice(2)),
+    ...statementLines(reading).map((line) => `stated   ${line}`),
     'payload',
     ...payloadLines(reading.payload.text),
     'evidence',
@@ -188,7 +197,9 @@ function allowedBy(
   if (approval !== undefined) {
     const by =
       approval.by === operation.requester ? `${approval.by}, who is also the requester` : approval.by;
-    return `${approval.kind} by ${printable(by)} at ${instant(approval.at)} (strength: ${approval.strength})`;
+    const list =
+      approval.list === undefined ? '' : `, one decision for the list ${approval.list.slice(0, 12)}`;
+    return `${approval.kind} by ${printable(by)} at ${instant(approval.at)} (strength: ${approval.strength})${list}`;
   }
   if (operation.rule !== undefined) return `by the rule ${operation.rule}`;
   return operation.review === undefined
@@ -196,67 +207,9 @@ function allowedBy(
     : `not yet: a person is asked until ${instant(operation.review.expiresAt)}`;
 }
 
-const QUEUE_MAX = 500;
-/** What a person or the destination must do something about; work that runs by itself is not in the queue. */
-const QUEUE_STAGES = [
-  'awaiting_approval',
-  'held',
-  'parked',
-  'ready',
-  'sending',
-  'checking',
-  'closed',
-] as const;
-
-export async function queue(options: { readonly data?: string; readonly json?: boolean }): Promise<number> {
-  return withLedger(options.data, async (ledger) => {
-    const found = await ledger.readings.open({ stages: QUEUE_STAGES, limit: QUEUE_MAX + 1 });
-    const operations = found.slice(0, QUEUE_MAX);
-    if (found.length > QUEUE_MAX) say(`counterfoil: Only the ${QUEUE_MAX} oldest are shown; there are more.`);
-    const readings = await Promise.all(operations.map((operation) => shownReading(ledger, operation)));
-    if (options.json === true) {
-      printJson({ operations: readings.map((reading) => ({ ...asJson(reading, []), history: undefined })) });
-      return EXIT.done;
-    }
-    if (readings.length === 0) {
-      print('Nothing waits for a person, and nothing is open.');
-      return EXIT.done;
-    }
-    for (const [heading, stages] of GROUPS) {
-      const group = readings.filter((reading) => stages.includes(reading.operation.stage));
-      if (group.length === 0) continue;
-      print(`${heading} (${group.length})`);
-      for (const reading of group) for (const line of queueLines(reading)) print(`  ${line}`);
-    }
-    if (await needsPassphrase(ledger, operations, options.data)) print(NO_PASSPHRASE);
-    return EXIT.done;
-  });
-}
-
-const GROUPS: readonly (readonly [string, readonly string[]])[] = [
-  ['Waiting for approval', ['awaiting_approval', 'held']],
-  ['Needs a person', ['parked']],
-  ['Read back and different', ['closed']],
-  ['Goes on by itself', ['ready', 'sending', 'checking']],
-];
-
 function classHint(given: string): string {
   const others = ['read', 'ordinary', 'irreversible', 'interactive'].filter((one) => one !== given);
   return `  Approved, the tool is ${given} from then on; or say --class ${others.slice(0, -1).join(', ')} or ${others.at(-1)}.`;
-}
-
-const NO_PASSPHRASE = `What cannot be taken back is approved with your passphrase, and none is set yet. Set it first, in a terminal: ${toType('passphrase set')}`;
-
-/** Whether something waits that nobody can approve yet. */
-async function needsPassphrase(
-  ledger: Ledger,
-  operations: readonly Operation[],
-  data: string | undefined,
-): Promise<boolean> {
-  const isAsked = operations.some(
-    ({ stage, toolClass }) => stage === 'awaiting_approval' && !isStrongEnough('same_account', toolClass),
-  );
-  return isAsked && !(await isPassphraseSet(ledger, dataDirectory(data)));
 }
 
 /** One operation as the queue shows it; what is to be decided, with how. */
@@ -266,6 +219,7 @@ export function queueLines(reading: ShownReading): readonly string[] {
     `${operation.id}  ${whatWords(reading)}`,
     `  ${sentenceOf(operation, wordsOf(reading))} Since ${instant(operation.since)}.`,
     ...linkLines(operation).map((line) => `  ${line}`),
+    ...statementLines(reading),
   ];
   if (operation.stage !== 'awaiting_approval') return lines;
   const question = operation.review?.question;

@@ -17,6 +17,7 @@ export type ListedServer =
 export interface ServersFile {
   readonly ok: true;
   readonly listen: ServeConfig['listen'];
+  readonly webhooks: NonNullable<ServeConfig['webhooks']>;
   /** In the order of the file; names are as they stand in addresses. */
   readonly servers: readonly ListedServer[];
 }
@@ -41,15 +42,17 @@ export function readServersFile(
     return {
       ok: true,
       listen: undefined,
+      webhooks: [],
       servers: Object.entries(entries).map(([name, entry]) => ofClient(name, entry, taken, surroundings)),
     };
   }
   const loaded = loadServeConfig(plain, fileName);
   if (!loaded.ok) return loaded;
-  const { listen, servers } = loaded.config;
+  const { listen, servers, webhooks = [] } = loaded.config;
   return {
     ok: true,
     listen,
+    webhooks,
     servers: Object.entries(servers).map(([name, server]) => filledIn(name, server, surroundings)),
   };
 }

@@ -14,6 +14,7 @@ import type { Effect } from './lifecycle.ts';
 import {
   assertNever,
   attemptsOfRound,
+  type DecisionStrength,
   evolve,
   evolveAll,
   isStatementCurrent,
@@ -89,14 +90,22 @@ export type Command =
       readonly supersedes?: OperationId;
     }
   | { readonly type: 'state_finding'; readonly stated: StatedResolution }
-  | { readonly type: 'order_again'; readonly by: string; readonly newReview: NewReview }
-  | { readonly type: 'give_up'; readonly by: string }
+  | {
+      readonly type: 'order_again';
+      readonly by: string;
+      readonly strength?: DecisionStrength;
+      readonly newReview: NewReview;
+    }
+  | { readonly type: 'give_up'; readonly by: string; readonly strength?: DecisionStrength }
+  | { readonly type: 'order_look_up'; readonly by: string }
   | { readonly type: 'cancel_by_caller' }
   | { readonly type: 'supersede'; readonly by: OperationId }
   | { readonly type: 'see_replays'; readonly replays: readonly string[] }
   | { readonly type: 'deliver' };
 
 export type RefusalCode =
+  /** It is no longer what the person had seen. */
+  | 'changed'
   | 'already_decided'
   | 'digest_differs'
   | 'no_open_review'
@@ -148,7 +157,13 @@ export function decide(operation: Operation | undefined, command: Command, at: n
       return orderAgain(operation, command, at);
     case 'give_up':
       if (operation.stage !== 'parked') return { refusal: 'not_at_this_stage' };
-      return events({ type: 'closed', at, why: { code: 'given_up', by: command.by } });
+      return events({
+        type: 'closed',
+        at,
+        why: { code: 'given_up', by: command.by, ...strengthOf(command) },
+      });
+    case 'order_look_up':
+      return orderLookUp(operation, command.by, at);
     case 'cancel_by_caller':
       return cancelByCaller(operation, at);
     case 'supersede':
@@ -235,7 +250,7 @@ function startAttempt(
         ? { refusal: 'nothing_to_do' }
         : events({ type: 'waiting', at, why: judged.why });
     case 'park':
-      return events({ type: 'parked', at, why: judged.why });
+      return events({ type: 'parked', at, why: afterWaiting(operation, judged.why) });
     case 'hold': {
       const { facts } = command.conditions;
       const asked = judged.why.code === 'go_on_refused' ? 'many_writes' : questionNow(facts);
@@ -243,12 +258,19 @@ function startAttempt(
       // A rule that became stricter asks its own question; what has run out asks the same again.
       const isStricter = judged.why.code === 'rule_stricter';
       const question = (isStricter ? (asked ?? earlier) : (earlier ?? asked)) ?? 'irreversible';
+      const why = afterWaiting(operation, judged.why);
       return events(
-        { type: 'held', at, why: judged.why },
-        openReview(operation.digest, question, command.newReview, at, judged.why),
+        { type: 'held', at, why },
+        openReview(operation.digest, question, command.newReview, at, why),
       );
     }
   }
+}
+
+/** What has run out because its destination did not answer belongs to that cause, also when it is with a person. */
+function afterWaiting({ why: before }: Operation, why: Why): Why {
+  const hasRunOut = why.code === 'approval_expired' || why.code === 'bounds_used_up';
+  return hasRunOut && before?.code === 'waits_for_destination' ? { ...why, waited: before.code } : why;
 }
 
 /** What it waits for is told once; that a destination words its absence differently is no news. */
@@ -343,6 +365,7 @@ function stageOf(operation: Operation, facts: ToolFacts, bounds: Bounds, at: num
           ? { type: 'parked', at, why: { code: 'not_guarded' } }
           : { type: 'closed', at, why: { code: 'not_guarded' } };
       }
+      if (isUnapproved(operation)) return withPersonAgain(operation, at);
       return {
         type: 'sending_again',
         at,
@@ -352,6 +375,18 @@ function stageOf(operation: Operation, facts: ToolFacts, bounds: Bounds, at: num
     case 'park':
       return { type: 'parked', at, why: step.why };
   }
+}
+
+/** Asked for again, and not approved: it was looked up once more since, and that is no word for sending it. */
+function isUnapproved({ review }: Operation): boolean {
+  return review !== undefined && review.decision?.kind !== 'approved';
+}
+
+function withPersonAgain({ effect, review }: Operation, at: number): OperationEvent {
+  if (effect === 'rejected') return { type: 'closed', at, why: { code: 'answered' } };
+  if (effect === 'absent') return { type: 'parked', at, why: { code: 'absent_needs_decision' } };
+  const code = review?.decision === undefined ? 'review_undecided' : 'denied';
+  return { type: 'parked', at, why: { code } };
 }
 
 /** A claim that was lost: what was out has ended without an answer that counts, and is known no better. */
@@ -479,9 +514,27 @@ function orderAgain(
     return { refusal: 'not_at_this_stage' };
   }
   return events(
-    { type: 'ordered_again', at, by: command.by },
+    { type: 'ordered_again', at, by: command.by, ...strengthOf(command) },
     openReview(operation.digest, 'ordered_again', command.newReview, at),
   );
+}
+
+function strengthOf({ strength }: { readonly strength?: DecisionStrength }): {
+  readonly strength?: DecisionStrength;
+} {
+  return strength === undefined ? {} : { strength };
+}
+
+/** Only what is not established is looked up; what is on its way has a sender that waits for its answer. */
+function orderLookUp(operation: Operation, by: string, at: number): Decision {
+  const { effect, stage, why } = operation;
+  if (effect !== 'unknown' || (stage !== 'parked' && stage !== 'checking')) {
+    return { refusal: 'not_at_this_stage' };
+  }
+  if (stage === 'checking' && (why?.code !== 'looking_up' || why.nextAt <= at)) {
+    return { refusal: 'nothing_to_do' };
+  }
+  return events({ type: 'look_up_ordered', at, by });
 }
 
 /**

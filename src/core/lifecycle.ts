@@ -86,6 +86,7 @@ export const TRANSITIONS = {
   },
   reopened: { from: ['closed'], to: 'proposed' },
   ordered_again: { from: ['parked', 'closed'], to: 'proposed' },
+  look_up_ordered: { from: ['checking', 'parked'], to: 'checking' },
   stated: { from: ['parked', 'closed'], to: 'same' },
   cancel_requested: { from: 'any', to: 'same' },
   delivered: { from: 'any', to: 'same' },

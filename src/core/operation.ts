@@ -50,6 +50,9 @@ export type Observed =
   /** It would have been answered with that operation, and not sent. */
   | { readonly guard: 'answer'; readonly operation: OperationId };
 
+/** How well it is known who acted: named in receipts (D9). */
+export type DecisionStrength = 'same_account' | 'passphrase' | 'sso';
+
 /** A person's decision, or the open request for one, on exactly one digest. */
 export interface Review {
   readonly id: string;
@@ -63,8 +66,10 @@ export interface Review {
     readonly kind: 'approved' | 'denied';
     readonly by: string;
     readonly at: number;
-    readonly strength: 'same_account' | 'passphrase' | 'sso';
+    readonly strength: DecisionStrength;
     readonly comment?: ContentDigest;
+    /** The digest of the frozen list that was decided on as one, where it was; this operation's own is in it. */
+    readonly list?: string;
   };
 }
 
@@ -86,7 +91,8 @@ export type Why =
     }
   | { readonly code: 'waits_for_gateway' }
   | { readonly code: 'waits_until'; readonly until: number }
-  | { readonly code: 'approval_expired' }
+  /** `waited`: what it had waited for until then, where that is why it was not sent in time. */
+  | { readonly code: 'approval_expired'; readonly waited?: 'waits_for_destination' }
   | { readonly code: 'rule_stricter' }
   | { readonly code: 'looking_up'; readonly nextAt: number }
   | { readonly code: 'reading_back' }
@@ -94,7 +100,11 @@ export type Why =
   | { readonly code: 'no_lookup' }
   | { readonly code: 'lookups_exhausted'; readonly count: number }
   | { readonly code: 'absent_needs_decision' }
-  | { readonly code: 'bounds_used_up'; readonly attempts: number }
+  | {
+      readonly code: 'bounds_used_up';
+      readonly attempts: number;
+      readonly waited?: 'waits_for_destination';
+    }
   | { readonly code: 'not_guarded' }
   /** Many writes were made within an hour; whether to go on is asked with that operation. */
   | { readonly code: 'waits_for_go_on'; readonly operation: OperationId }
@@ -110,12 +120,13 @@ export type Why =
   | { readonly code: 'withdrawn_by_caller' }
   | { readonly code: 'replaced'; readonly by: OperationId }
   | { readonly code: 'stated'; readonly by: string }
-  | { readonly code: 'given_up'; readonly by: string };
+  | { readonly code: 'given_up'; readonly by: string; readonly strength?: DecisionStrength };
 
 export interface StatedResolution {
   readonly resolution: Resolution;
   readonly by: string;
   readonly at: number;
+  readonly strength?: DecisionStrength;
   /** Where the person looked, as a content document. */
   readonly looked?: ContentDigest;
   /** How many attempts had been made when it was stated; it says nothing about a later one. */
@@ -299,7 +310,9 @@ export type OperationEvent = Timed &
     | { readonly type: 'parked'; readonly why: Why }
     | { readonly type: 'closed'; readonly why: Why }
     | { readonly type: 'reopened'; readonly by: 'caller' | string; readonly supersedes?: OperationId }
-    | { readonly type: 'ordered_again'; readonly by: string }
+    | { readonly type: 'ordered_again'; readonly by: string; readonly strength?: DecisionStrength }
+    /** A person wants it looked up now, and not only when its turn comes. */
+    | { readonly type: 'look_up_ordered'; readonly by: string }
     | { readonly type: 'stated'; readonly stated: StatedResolution }
     | { readonly type: 'cancel_requested' }
     | { readonly type: 'delivered' }
@@ -467,6 +480,9 @@ function apply(draft: Draft, event: Exclude<OperationEvent, { type: 'proposed' }
       beginRound(draft, event.at);
       draft.orderedBy = event.by;
       return;
+    case 'look_up_ordered':
+      draft.why = { code: 'looking_up', nextAt: event.at };
+      return;
     case 'stated':
       draft.resolution = { ...event.stated, attempts: draft.attempts.length };
       return;
@@ -522,9 +538,14 @@ function applyEvidence(draft: Draft, event: Extract<OperationEvent, { type: 'evi
   draft.effect = effectOf(draft.attempts, draft.evidence);
   if (isNews(before, draft.effect)) draft.deliveredAt = undefined;
   const { resolution } = draft;
-  if (resolution !== undefined && contradicts(resolution.resolution, draft.effect)) {
+  if (resolution !== undefined && contradicts(resolution.resolution, effectOfStated(draft))) {
     draft.resolution = { ...resolution, contradicted: true };
   }
+}
+
+/** A statement is about what had been sent by then: that a later attempt has taken effect does not deny it. */
+function effectOfStated({ attempts, evidence, resolution }: Draft): Effect {
+  return effectOf(attempts.slice(0, resolution?.attempts), evidence);
 }
 
 /** Look-ups that claimed nothing give way to the next one, so that the state stays small; history keeps all. */

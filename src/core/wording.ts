@@ -112,7 +112,7 @@ function sentenceParts(operation: Operation, words: Surroundings): readonly stri
       return ['Saved here.', earlierTry(operation) || 'Nothing has been sent.'];
     case 'awaiting_approval':
       return review?.because === undefined
-        ? [questionFor(review?.question, operation.askedBy), earlierTry(operation)]
+        ? [questionFor(review?.question, operation.askedBy), earlierTry(operation), statedSentence(operation)]
         : heldParts(review.because, operation);
     case 'held':
       return heldParts(operation.why, operation);

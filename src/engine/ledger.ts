@@ -26,6 +26,8 @@ import { readPayload } from './payload.ts';
 import { Policies } from './policies.ts';
 import { Presence } from './presence.ts';
 import { type Again, Proposals, type Proposed } from './proposals.ts';
+import { Queue } from './queue.ts';
+import { QueueActs } from './queue-acts.ts';
 import { Readings } from './readings.ts';
 import { contentDocument, type OperationRecord, readOperation, withDelivery } from './records.ts';
 import { Repeats } from './repeats.ts';
@@ -38,6 +40,7 @@ import { takeStep } from './steps.ts';
 import { Tasks } from './tasks.ts';
 import { Tokens } from './tokens.ts';
 import type { AnswersOut } from './waiters.ts';
+import { type Post, type WebhookEndpoint, Webhooks } from './webhooks.ts';
 import { Worker } from './worker.ts';
 
 export interface ReviewDecision {
@@ -102,6 +105,8 @@ export class Ledger {
   readonly tools: SeenTools;
   readonly repeats: Repeats;
   readonly tokens: Tokens;
+  readonly queue: Queue;
+  readonly queueActs: QueueActs;
   readonly tasks: Tasks;
   readonly #context: EngineContext;
   readonly #sender: Sender;
@@ -113,6 +118,7 @@ export class Ledger {
   readonly #deliveries: Deliveries;
   readonly #underWay = new Set<Promise<void>>();
   readonly #given: AnswersOut['given'];
+  #webhooks: Webhooks | undefined;
 
   constructor(context: EngineContext) {
     this.#context = context;
@@ -129,6 +135,8 @@ export class Ledger {
     this.repeats = new Repeats(context);
     this.tokens = new Tokens(context);
     this.readings = new Readings(context, this.#holders);
+    this.queue = new Queue(context, this.#holders);
+    this.queueActs = new QueueActs(context, this.queue.claims);
     this.#notices = new Notices(context, this.readings, this.#sender.recorder);
     this.tasks = new Tasks(
       context,
@@ -155,8 +163,15 @@ export class Ledger {
     this.#worker.start();
   }
 
+  /** From now on these are told of causes, as long as this process runs. */
+  tellOfCauses(endpoints: readonly WebhookEndpoint[], post: Post): void {
+    this.#webhooks = new Webhooks(this.#context, this.queue, { endpoints, post });
+    this.#webhooks.start();
+  }
+
   /** Nothing leaves any more; what is out is waited for and recorded, then the store is closed. */
   async close(): Promise<void> {
+    await this.#webhooks?.close();
     await this.#worker.close();
     this.#sender.close();
     await Promise.allSettled([...this.#underWay, this.#worker.idle()]);

@@ -19,6 +19,8 @@ export interface OperationReading {
   readonly reply: Reply | undefined;
   /** Why its caller wants a second one, in its words. */
   readonly reason: string | undefined;
+  /** Where the person looked who stated a finding, in their words. */
+  readonly looked: string | undefined;
   /** False when what is stored is no longer what was decided on. */
   readonly isIntact: boolean;
 }
@@ -56,6 +58,7 @@ export class Readings {
       quote: await this.#text(operation, quoteDigest(operation)),
       reply: await this.reply(operation),
       reason: await this.#text(operation, operation.reason),
+      looked: await this.#text(operation, operation.resolution?.looked),
       isIntact: payload.digest === operation.digest,
     };
   }

@@ -30,6 +30,8 @@ export interface Step {
   readonly documents?: readonly ContentDocument[];
   /** The reply that becomes the operation's result by this step. */
   readonly reply?: Reply | undefined;
+  /** The only version that it may be decided on: what a person had seen. Another one refuses as `changed`. */
+  readonly onlyAt?: number;
   /** Other streams that change in the same commit. */
   readonly beside?: () => Promise<readonly StreamWrite[]>;
 }
@@ -48,6 +50,9 @@ export async function takeStep(context: EngineContext, step: Step): Promise<Step
       await new Promise<void>((resolve) => environment.after(PAUSE_MS, resolve, true));
     from ??= await readOperation(context, step.id);
     if (from === undefined) throw new Error(`Assertion: operation ${step.id} is not in the ledger.`);
+    if (step.onlyAt !== undefined && from.version !== step.onlyAt) {
+      return { stored: false, refusal: 'changed', record: from };
+    }
     const at = environment.now();
     // Else the mark would come too late for the version that it is about.
     from = withDelivery(context, from);

@@ -1,6 +1,8 @@
 // The loop of one process: finds work that is due for its destinations, takes over from workers that are gone,
 // lets reviews lapse, and hears of commits that other processes made.
 
+import type { Operation } from '../core/operation.ts';
+import { isBeyondBounds } from '../core/repeatability.ts';
 import { StoreFault } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
 import type { Presence } from './presence.ts';
@@ -235,7 +237,16 @@ export class Worker {
   #tryReady(record: OperationRecord): void {
     const { destination, why } = record.operation;
     const mayTry = this.#mayTry(destination);
-    if (mayTry || why === undefined) this.#carryOn(record, mayTry);
+    if (mayTry || why === undefined || this.#hasRunOut(record.operation)) this.#carryOn(record, mayTry);
+  }
+
+  /** A person hears of it when it happens, and not only when its destination answers again. */
+  #hasRunOut(operation: Operation): boolean {
+    const { environment, settings } = this.#context;
+    const now = environment.now();
+    const { review } = operation;
+    const isExpired = review?.decision?.kind === 'approved' && now > review.expiresAt;
+    return isExpired || isBeyondBounds(operation, settings.bounds, now);
   }
 
   /** Not awaited: one slow destination must not hold up the others. */

@@ -736,6 +736,71 @@ describe('order_again', () => {
   });
 });
 
+describe('order_look_up', () => {
+  const order = { type: 'order_look_up', by: 'Mara' } as const;
+
+  test('has what nobody could look up looked at again, and the effect stays unknown', () => {
+    const lost = setupLost();
+    expect(lost.state).toBe('parked unknown');
+    expect(types(lost.run(order))).toEqual(['look_up_ordered']);
+    expect(lost.state).toBe('checking unknown');
+    expect(lost.operation.why).toEqual({ code: 'looking_up', nextAt: lost.now });
+    lost.run({ type: 'reconsider', facts: factsOf(), bounds: DEFAULT_BOUNDS });
+    expect(lost.state).toBe('parked unknown');
+  });
+
+  test('makes a look-up due that would come later, once, and is not counted as one', () => {
+    const lost = setupLost({ facts: factsWithLookup() });
+    lost.learn(INCONCLUSIVE);
+    const before = lost.operation.lookUps;
+    expect(types(lost.run(order))).toEqual(['look_up_ordered']);
+    expect(lost.operation.lookUps).toBe(before);
+    expect(lost.run(order)).toEqual({ refusal: 'nothing_to_do' });
+  });
+
+  test('is no word for sending: what a person has denied to send again is not, whatever is found', () => {
+    const denied = setupLost({ facts: factsWithLookup(), bounds: { lookUpElapsedMaxMs: 0 } });
+    denied.pass(2 * HOUR_MS);
+    denied.learn(NOT_FOUND);
+    expect(denied.state).toBe('parked unknown');
+    denied.states('stated_not_happened');
+    denied.orderAgain();
+    denied.decides('denied');
+    expect(types(denied.run(order))).toEqual(['look_up_ordered']);
+    expect(types(denied.learn(ABSENT))).toEqual(['evidence_recorded', 'parked']);
+    expect(denied.state).toBe('parked absent');
+    expect(denied.operation.why).toEqual({ code: 'absent_needs_decision' });
+  });
+
+  test('is refused for what is known, out, or closed', () => {
+    const bundle = setup();
+    expect(bundle.run(order)).toEqual({ refusal: 'not_at_this_stage' });
+    bundle.start();
+    expect(bundle.run(order)).toEqual({ refusal: 'not_at_this_stage' });
+    bundle.comesBack(ACCEPTED);
+    expect(bundle.run(order)).toEqual({ refusal: 'not_at_this_stage' });
+    const given = setupLost();
+    given.giveUp();
+    expect(given.run(order)).toEqual({ refusal: 'not_at_this_stage' });
+  });
+});
+
+describe('a statement about a first try', () => {
+  test('is not contradicted by what a second one did, and is by what the first did after all', () => {
+    const ordered = setupLost();
+    ordered.states('stated_not_happened');
+    ordered.orderAgain();
+    ordered.decides('approved');
+    ordered.start();
+    ordered.comesBack(ACCEPTED);
+    expect(ordered.state).toBe('closed accepted');
+    expect(ordered.operation.resolution?.contradicted).toBeUndefined();
+    ordered.learn(ACCEPTED, 'att_1');
+    expect(ordered.state).toBe('parked diverged');
+    expect(ordered.operation.resolution?.contradicted).toBe(true);
+  });
+});
+
 describe('give_up', () => {
   test('closes what is parked, by name, and claims nothing', () => {
     const lost = setupLost();
@@ -907,7 +972,10 @@ describe('time alone', () => {
     expect(asked.state).toBe('ready not_sent');
     asked.pass(MINUTE_MS + SECOND_MS);
     asked.start();
-    expect(asked.operation.review?.because).toEqual({ code: 'approval_expired' });
+    expect(asked.operation.review?.because).toEqual({
+      code: 'approval_expired',
+      waited: 'waits_for_destination',
+    });
   });
 });
 

@@ -48,6 +48,8 @@ const EXPECTED: {
   closed: { at: OPEN, then: 'closed' },
   reopened: { at: ['closed'], then: 'proposed' },
   ordered_again: { at: ['parked', 'closed'], then: 'proposed' },
+  // "Look it up again now": of what is not established, also when its look-ups were exhausted.
+  look_up_ordered: { at: ['checking', 'parked'], then: 'checking' },
   stated: { at: ['parked', 'closed'] },
   cancel_requested: { at: ANYWHERE },
   delivered: { at: ANYWHERE },

@@ -66,7 +66,7 @@ export type Move =
   | { readonly move: 'state'; readonly resolution: Resolution }
   | { readonly move: 'supersede'; readonly by: string }
   | { readonly move: 'see_replay'; readonly replay: string }
-  | { readonly move: 'lapse' | 'order' | 'give_up' | 'cancel' | 'deliver' | 'reconsider' }
+  | { readonly move: 'lapse' | 'order' | 'look_up' | 'give_up' | 'cancel' | 'deliver' | 'reconsider' }
   /** Whatever is likely to come next at the present stage, so that histories become long. */
   | { readonly move: 'go_on'; readonly finding: Finding; readonly choice: number };
 
@@ -221,6 +221,7 @@ const move: fc.Arbitrary<Move> = fc.oneof(
       move: fc.constantFrom('lapse' as const, 'give_up' as const, 'cancel' as const, 'deliver' as const),
     }),
   },
+  { weight: 2, arbitrary: fc.record({ move: fc.constant('look_up' as const) }) },
   { weight: 1, arbitrary: fc.record({ move: fc.constant('propose' as const) }) },
 );
 
@@ -403,6 +404,8 @@ function commandOf(one: Simple, { operation, at, made, facts, bounds }: Present)
       return { type: 'state_finding', stated: { resolution: one.resolution, by: 'Mara', at } };
     case 'order':
       return { type: 'order_again', by: 'Mara', newReview };
+    case 'look_up':
+      return { type: 'order_look_up', by: 'Mara' };
     case 'give_up':
       return { type: 'give_up', by: 'Mara' };
     case 'cancel':

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 import { lineOf, ROOT, readSources, visitSource } from './source.ts';
 
 const sources = readSources(join(ROOT, 'src/cli'), /\.ts$/);
-const commands = [...(sources.get('counterfoil.ts') ?? '').matchAll(/\.command\('(\w+)'\)/g)].map(
-  ([, name]) => name,
+const commands = ['counterfoil.ts', 'queue-commands.ts'].flatMap((file) =>
+  [...(sources.get(file) ?? '').matchAll(/\.command\('(\w+)'\)/g)].map(([, name]) => name),
 );
 const HINT = new RegExp(`\\bcounterfoil (${commands.join('|')})\\b`);
 

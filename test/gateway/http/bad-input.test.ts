@@ -480,6 +480,63 @@ describe('how it is started', () => {
       ['--host', '0.0.0.0'],
       /can be reached from other machines/,
     ],
+    [
+      'a webhook on another machine without https',
+      { servers: { a: { command: 'x' } }, webhooks: [{ url: 'http://example.com/', secret: { env: 'X' } }] },
+      [],
+      /webhooks\[0\]\.url is an http address of another machine; only https is allowed there/,
+    ],
+    [
+      'a webhook with its secret written out',
+      { servers: { a: { command: 'x' } }, webhooks: [{ url: 'https://example.com/', secret: 'whsec_x' }] },
+      [],
+      /^(?![^]*whsec_)[^]*webhooks\[0\]\.secret says where the secret is kept: \{env: VARIABLE\} or \{file: NAME\}/,
+    ],
+    [
+      'a webhook with a key that is unknown',
+      {
+        servers: { a: { command: 'x' } },
+        webhooks: [{ url: 'https://example.com/', secret: { env: 'X' }, event: 'all' }],
+      },
+      [],
+      /The key "event" is not known in webhooks\[0\]/,
+    ],
+    [
+      'a webhook with two places for its secret',
+      {
+        servers: { a: { command: 'x' } },
+        webhooks: [{ url: 'https://example.com/', secret: { env: 'X', file: 'y' } }],
+      },
+      [],
+      /one of them and nothing else/,
+    ],
+    [
+      'a webhook whose variable is not set',
+      {
+        servers: { a: { command: 'x' } },
+        webhooks: [{ url: 'https://example.com/', secret: { env: 'NOT_SET_HERE' } }],
+      },
+      [],
+      /The variable NOT_SET_HERE, which holds the secret of a webhook, is not set\. Nothing was started\./,
+    ],
+    [
+      'a webhook whose file holds no secret',
+      {
+        servers: { a: { command: 'x' } },
+        webhooks: [{ url: 'http://127.0.0.1:9/', secret: { file: 'serve.yaml' } }],
+      },
+      [],
+      /The secret of a webhook in serve\.yaml is not whsec_ and then 24 to 64 bytes in base64/,
+    ],
+    [
+      'a webhook whose secret is too short',
+      {
+        servers: { a: { command: 'x' } },
+        webhooks: [{ url: 'http://127.0.0.1:9/', secret: { env: 'SHORT_SECRET' } }],
+      },
+      [],
+      /The secret of a webhook in the variable SHORT_SECRET is not whsec_ and then 24 to 64 bytes in base64/,
+    ],
     ['a port that is none', { servers: { a: { command: 'x' } } }, ['--port', '70000'], /is not a port/],
   ];
   test.each(rows)('%s', async (_name, config, options, expected) => {
@@ -489,6 +546,7 @@ describe('how it is started', () => {
     const named = options.includes('--config') ? [] : ['--config', file];
     const ran = await counterfoil(['serve', '--data', join(folder, 'data'), ...named, ...options], {
       cwd: folder,
+      env: { SHORT_SECRET: `whsec_${Buffer.alloc(23).toString('base64')}` },
     });
     expect(ran).toMatchObject({ code: 2, stdout: '' });
     expect(ran.stderr).toMatch(expected);

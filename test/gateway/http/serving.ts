@@ -24,11 +24,11 @@ export interface Serving {
 
 let servingCount = 0;
 
-/** Starts `counterfoil serve` on a free port. The folder is the data directory's parent. */
+/** Starts `counterfoil serve` on a free port. The folder is the data directory's parent. `more`: of its configuration. */
 export async function startServing(
   cleanUps: CleanUps,
   servers: Readonly<Record<string, ServedEntry>>,
-  options: { readonly data?: string; readonly env?: NodeJS.ProcessEnv } = {},
+  options: { readonly data?: string; readonly env?: NodeJS.ProcessEnv; readonly more?: object } = {},
 ): Promise<Serving> {
   const folder = cleanUps.folder();
   const data = options.data ?? join(folder, 'data');
@@ -41,7 +41,7 @@ export async function startServing(
     return [name, { ...started, ...more, ...(config === undefined ? {} : { config: file }) }] as const;
   });
   const file = join(folder, `serve-${servingCount}.yaml`);
-  writeFileSync(file, stringify({ servers: Object.fromEntries(entries) }));
+  writeFileSync(file, stringify({ servers: Object.fromEntries(entries), ...options.more }));
   const process_ = cleanUps.started(
     new LineProcess(
       process.execPath,
