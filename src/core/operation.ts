@@ -441,7 +441,10 @@ function apply(draft: Draft, event: Exclude<OperationEvent, { type: 'proposed' }
       draft.why = event.why;
       draft.under = event.under;
       return;
+    // Also when a person has allowed it anew, what was planned under a guard is repeated under it alone.
     case 'held':
+      draft.why = event.why;
+      return;
     case 'checking':
     case 'parked':
     case 'closed':
