@@ -10,6 +10,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startDestination } from './destination-process.mjs';
+import { measureDown } from './down.mjs';
 import { median, rounded } from './figures.mjs';
 import { readFlags, USAGE } from './flags.mjs';
 import { openFloorLedger } from './floor-ledger.mjs';
@@ -50,6 +51,7 @@ async function main(argv) {
 }
 
 function measure({ directory, flags }) {
+  if (flags.down) return measureDown({ directory, flags, say });
   if (flags.mcp) return measureMcp({ directory, flags, say });
   if (flags.stdio) return measureStdio({ directory, quick: flags.quick, say });
   return measureLedger({ directory, flags });

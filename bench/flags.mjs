@@ -8,11 +8,20 @@ export const USAGE = `node bench/bench.mjs [flags]
   --concurrency LIST   callers at once (1,16,64)
   --delay 0|20         milliseconds that the destination takes to answer (0)
   --stdio              measure reads through the gateway over stdio in place of writes through the ledger
+  --down               measure four destinations over HTTP while a fifth hangs and refuses connections
   --mcp                measure the gateway over HTTP and over stdio, beside mcp-proxy and supergateway`;
 
-/** @returns {{ problem: string } | { json: boolean, quick: boolean, stdio: boolean, mcp: boolean, rounds: number, concurrency: readonly number[], delayMs: number }} */
+/** @returns {{ problem: string } | { json: boolean, quick: boolean, stdio: boolean, mcp: boolean, down: boolean, rounds: number, concurrency: readonly number[], delayMs: number }} */
 export function readFlags(argv) {
-  const flags = { json: false, quick: false, stdio: false, mcp: false, concurrency: [1, 16, 64], delayMs: 0 };
+  const flags = {
+    json: false,
+    quick: false,
+    stdio: false,
+    mcp: false,
+    down: false,
+    concurrency: [1, 16, 64],
+    delayMs: 0,
+  };
   for (let at = 0; at < argv.length; at += 1) {
     const [name, attached] = argv[at].split(/=(.*)/s, 2);
     const value = () => {
@@ -25,6 +34,7 @@ export function readFlags(argv) {
       case '--quick':
       case '--stdio':
       case '--mcp':
+      case '--down':
         if (attached !== undefined) return { problem: `${name} takes no value.` };
         flags[name.slice(2)] = true;
         break;
@@ -52,6 +62,8 @@ export function readFlags(argv) {
     }
   }
   if (flags.stdio && flags.mcp) return { problem: '--mcp measures over stdio as well: leave --stdio out.' };
+  if (flags.down && (flags.stdio || flags.mcp))
+    return { problem: '--down is a measurement of its own: leave --stdio and --mcp out.' };
   return { rounds: flags.quick ? 2 : 7, ...flags };
 }
 

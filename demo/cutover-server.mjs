@@ -12,6 +12,9 @@
 //   {"id": "f2", "on": TOOL, "do": "lose_reply"}          carried out, recorded, never answered
 //   {"id": "f3", "on": TOOL, "do": "exit_after"}          carried out, recorded; the process ends unanswered
 //   {"id": "f4", "on": TOOL, "do": "take", "ms": 3000}    takes that long, then is recorded and answered
+//   {"id": "f5", "on": TOOL, "do": "find_nothing"}        a list is answered as if nothing were in it yet
+//   {"id": "f6", "on": TOOL, "do": "hide_first"}          the same, while there is no more than one in it
+//   {"id": "f7", "on": TOOL, "do": "keep_value"}          acknowledged, and the value that was there is kept
 
 import { fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { setTimeout as pass } from 'node:timers/promises';
@@ -161,6 +164,16 @@ function listTools() {
 
 // ── Faults ───────────────────────────────────────────────────────────────────────────────────────────────────
 
+const DEEDS = new Set([
+  'exit',
+  'lose_reply',
+  'exit_after',
+  'take',
+  'find_nothing',
+  'hide_first',
+  'keep_value',
+]);
+
 /** The first planned fault that fits and has not fired as often as it should; it counts as fired from here on. */
 function nextFault(on) {
   if (faultsFile === undefined) return undefined;
@@ -169,7 +182,7 @@ function nextFault(on) {
     ({ id, on: place, times = 1 }) => place === on && fired.filter((entry) => entry.id === id).length < times,
   );
   if (fault === undefined) return undefined;
-  if (!['exit', 'lose_reply', 'exit_after', 'take'].includes(fault.do)) {
+  if (!DEEDS.has(fault.do)) {
     throw new Error(`The fault ${fault.id} is to do "${fault.do}", which this server cannot.`);
   }
   append({ event: 'fault', id: fault.id, on, do: fault.do });
@@ -194,14 +207,26 @@ async function call(id, { name, arguments: given = {} }) {
   let answer;
   try {
     const record = (write ?? read)(given);
-    if (write !== undefined) append({ event: 'record', tool: name, record });
-    answer = result(record);
+    if (write !== undefined) append({ event: 'record', tool: name, record: kept(record, fault) });
+    answer = result(write === undefined ? listed(record, fault) : record);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     answer = { content: [{ type: 'text', text: `REFUSED: ${error.message}` }], isError: true };
   }
   if (fault?.do === 'exit_after') process.exit(1);
   if (fault?.do !== 'lose_reply') say({ id, result: answer });
+}
+
+/** What is written of it, where that is not what is answered. */
+function kept(record, fault) {
+  if (fault?.do !== 'keep_value') return record;
+  return { ...record, value: dnsVersions(record.name, record.type).at(-1)?.value ?? null };
+}
+
+function listed(answer, fault) {
+  const isEmpty =
+    fault?.do === 'find_nothing' || (fault?.do === 'hide_first' && (answer.items ?? []).length < 2);
+  return isEmpty ? { ...answer, items: [] } : answer;
 }
 
 async function handle({ id, method, params }) {

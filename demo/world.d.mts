@@ -15,7 +15,7 @@ export interface WorldOptions {
 
 export interface Fault {
   readonly on: string;
-  readonly do: 'exit' | 'lose_reply' | 'exit_after' | 'take';
+  readonly do: 'exit' | 'lose_reply' | 'exit_after' | 'take' | 'find_nothing' | 'hide_first' | 'keep_value';
   readonly times?: number;
   readonly ms?: number;
 }
@@ -93,6 +93,10 @@ export interface World {
   counterfoil(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ran>;
   show(id?: string): Promise<Shown | undefined>;
   approve(id: string, digest: string, by: string, env?: Readonly<Record<string, string>>): Promise<Ran>;
+  asOwner(
+    args: readonly string[],
+    env?: Readonly<Record<string, string>>,
+  ): Promise<TerminalRan & { readonly json: unknown }>;
   onTerminal(
     args: readonly string[],
     answers: readonly string[],

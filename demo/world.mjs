@@ -161,12 +161,17 @@ class World {
    * The record names that strength; that a program typed it, it cannot know.
    */
   async approve(id, digest, by, env = {}) {
+    return this.asOwner(['approve', id, '--digest', digest, '--by', by, '--json'], env);
+  }
+
+  /** A command that asks for the passphrase. */
+  async asOwner(args, env = {}) {
     if (!this.#hasPassphrase) {
       this.#hasPassphrase = true;
       const set = await this.onTerminal(['passphrase', 'set'], [PASSPHRASE, PASSPHRASE]);
       if (set.code !== 0) throw new Error(`The passphrase could not be set: ${set.screen}${set.stderr}`);
     }
-    return this.onTerminal(['approve', id, '--digest', digest, '--by', by, '--json'], [PASSPHRASE], env);
+    return this.onTerminal(args, [PASSPHRASE], env);
   }
 
   /** The same with a controlling terminal, on which the answers are typed, each when it is asked for. */

@@ -23,7 +23,9 @@ export interface Check {
     | 'approvals'
     | 'passphrase'
     | 'policy'
-    | 'tools';
+    | 'tools'
+    | 'circuit'
+    | 'guard';
   readonly level: 'ok' | 'note' | 'problem';
   readonly found: string;
   /** What to do; absent where there is nothing to do. */

@@ -326,6 +326,18 @@ function contractCommands(root: Command): void {
       exitCode = (await import('./contract.ts')).checkContracts(files, options);
     });
   contract
+    .command('trust')
+    .description(
+      'count on the guard of a tool again, which its destination has passed over; asks for the passphrase',
+    )
+    .argument('<destination/tool>', 'as doctor names it')
+    .option('--by <name>', 'who says so (this account, when absent)', once)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (name: string, options) => {
+      exitCode = await (await import('./trust.ts')).trustGuard(name, options);
+    });
+  contract
     .command('draft')
     .description('a contract to start from, all of it assumed, with the questions to answer')
     .option('--openapi <file>', 'from an OpenAPI description', once)

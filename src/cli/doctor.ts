@@ -1,6 +1,7 @@
 // `counterfoil doctor`: what was looked at, what was found, what to do.
 
 import { checkClients } from './check-clients.ts';
+import { checkDestinations } from './check-destinations.ts';
 import {
   type Check,
   checkApprovals,
@@ -28,6 +29,7 @@ export async function doctor(options: { readonly data?: string; readonly json?: 
       await checkClock(ledger, Date.now()),
       await checkApprovals(ledger),
       ...(await checkOwner(ledger, data)),
+      ...(await checkDestinations(ledger)),
     ],
     ownerRules: await ledger.rules(),
   }));

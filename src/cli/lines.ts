@@ -51,16 +51,31 @@ function findingWords(piece: Evidence): string {
     case 'acknowledgement':
       return `answered: ${piece.means.replaceAll('_', ' ')}`;
     case 'lookup':
-      return `looked up: ${piece.found.replaceAll('_', ' ')}${piece.count === undefined || piece.count < 2 ? '' : ` (${piece.count} records)`}`;
+      return `looked up: ${piece.found.replaceAll('_', ' ')}${severalWords(piece)}`;
     case 'readback':
       return piece.matches === true
         ? 'read back: it matches'
         : piece.matches === false
-          ? 'read back: it differs'
+          ? `read back: it differs${UNLIKE[piece.otherwise ?? 'cannot_tell']}`
           : 'read back: could not be compared';
     case 'notice':
       return `told by the destination: ${piece.means}`;
   }
+}
+
+/** What the versions say of a read-back that differs. */
+const UNLIKE = {
+  nobody_wrote: ' at the version of our own write: nobody wrote in between',
+  later_writer: ' at a later version: somebody wrote after us',
+  cannot_tell: '',
+} as const;
+
+function severalWords({ count = 0, records = [] }: Extract<Evidence, { kind: 'lookup' }>): string {
+  if (count < 2) return '';
+  const ids = records.map(printable).join(', ');
+  return ids === ''
+    ? ` (${count} records)`
+    : ` (${count} records: ${ids}${records.length < count ? ', …' : ''})`;
 }
 
 export function historyLine(entry: HistoryEntry): string {

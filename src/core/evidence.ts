@@ -23,6 +23,8 @@ export type Finding =
       readonly kind: 'lookup';
       readonly found: 'present' | 'absent' | 'several' | 'not_found' | 'inconclusive';
       readonly count?: number;
+      /** Of several: what the destination calls them; the first of them where there are many. */
+      readonly records?: readonly string[];
     }
   /**
    * The changed fields, read again. `otherwise` tells what a difference means: `nobody_wrote` (the version

@@ -213,6 +213,8 @@ export interface LookupReading {
   readonly count: number;
   readonly record?: string;
   readonly version?: string;
+  /** Of several: the destination's own ids, as far as the contract says where they stand; at most ten. */
+  readonly records?: readonly string[];
   /** Left out where the contract compares nothing, and where nobody can tell. */
   readonly contentMatches?: boolean;
 }
@@ -231,7 +233,7 @@ export function readLookup(reply: ReadableReply, lookup: Lookup, values: Templat
   const record = meant?.[0];
   if (meant === undefined) return INCONCLUSIVE;
   if (record === undefined) return ABSENT;
-  if (meant.length > 1) return { found: 'several', count: meant.length };
+  if (meant.length > 1) return { found: 'several', count: meant.length, ...idsOf(meant, found) };
   const names = namesIn(record, found);
   // Nothing else shows that the answer is a record at all.
   if (found.where === undefined && found.record !== undefined && names.record === undefined)
@@ -244,6 +246,13 @@ export function readLookup(reply: ReadableReply, lookup: Lookup, values: Templat
     ...(proves ? names : {}),
     ...(contentMatches === undefined ? {} : { contentMatches }),
   };
+}
+
+const IDS_MAX = 10;
+
+function idsOf(records: readonly JsonValue[], found: Found): { readonly records?: readonly string[] } {
+  const ids = records.slice(0, IDS_MAX).flatMap((record) => namesIn(record, found).record ?? []);
+  return ids.length === 0 ? {} : { records: ids };
 }
 
 const INCONCLUSIVE: LookupReading = { found: 'inconclusive', count: 0 };

@@ -247,9 +247,24 @@ export function divergedSentence(operation: Operation): string {
     (piece) => piece.kind === 'lookup' && piece.found === 'several',
   );
   if (several?.kind === 'lookup') {
-    return `${several.count ?? 'Several'} records were found where one was meant. Look at them before anything else.`;
+    const { count = 'Several', records = [] } = several;
+    const which = records.length === 0 ? '' : `: ${listedNames(records, count)}`;
+    return `${count} records were found where one was meant${which}. Look at them before anything else.`;
+  }
+  const unlike = operation.evidence.findLast(
+    (piece) => piece.kind === 'readback' && piece.otherwise === 'nobody_wrote',
+  );
+  if (unlike !== undefined) {
+    return `The service acknowledged it. Read back at ${clock(unlike.observedAt)} UTC, the record is at the version that this write made, and is not what was written. Both are kept; a person must look.`;
   }
   return 'The pieces of evidence contradict each other. Both are kept; a person must look.';
+}
+
+const NAMES_SHOWN_MAX = 4;
+
+function listedNames(names: readonly string[], count: number | string): string {
+  const shown = names.slice(0, NAMES_SHOWN_MAX).map((name) => named(name));
+  return shown.length < Number(count) ? `${shown.join(', ')}, …` : shown.join(', ');
 }
 
 /** What a person stated about what is not established, or stated and evidence contradicts. */

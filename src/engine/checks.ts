@@ -9,6 +9,7 @@ import type { Operation } from '../core/operation.ts';
 import { isAbsenceProof, usableLookups } from '../core/repeatability.ts';
 import { readLookup, readReadBack } from '../core/reply-reading.ts';
 import { fillTemplate, type TemplateValues } from '../core/template.ts';
+import { unlikeMeans } from '../core/written-version.ts';
 import type { Destination, Reply } from '../destination/port.ts';
 import { encodeReply } from './answers.ts';
 import { type Circuits, isItsOwn } from './circuits.ts';
@@ -116,6 +117,7 @@ export class Checks {
         kind: 'lookup',
         found: read.found === 'absent' && !isProof ? 'not_found' : read.found,
         count: read.count,
+        ...(read.records === undefined ? {} : { records: read.records }),
       },
       found: recordOf(read),
     };
@@ -143,7 +145,7 @@ export class Checks {
     const finding: Finding = {
       kind: 'readback',
       matches: read.matches,
-      ...(read.matches === false ? { otherwise: 'cannot_tell' as const } : {}),
+      ...(read.matches === false ? { otherwise: unlikeMeans(operation, facts, read.version) } : {}),
       ...(read.version === undefined ? {} : { version: read.version }),
     };
     return this.#recorder.record(record, finding, facts, {

@@ -14,10 +14,12 @@ import {
   type OperationAnswer,
   ownOperation,
 } from './answers.ts';
+import type { Circuits } from './circuits.ts';
 import { type EngineContext, newId, SALT_BYTES } from './context.ts';
 import { Deliveries } from './deliveries.ts';
 import { type Draft, draftCall, draftFromRecord, notApplied, type WriteCall } from './draft.ts';
 import { Gaps } from './gaps.ts';
+import type { GuardTrust } from './guard-trust.ts';
 import { Holders } from './holders.ts';
 import { FateUnknown } from './new-operations.ts';
 import { type Notice, type NoticeResult, Notices } from './notices.ts';
@@ -108,6 +110,10 @@ export class Ledger {
   readonly queue: Queue;
   readonly queueActs: QueueActs;
   readonly tasks: Tasks;
+  /** Which destinations do not answer now, since when, and when each is tried again. */
+  readonly circuits: Pick<Circuits, 'list' | 'close'>;
+  /** Which tools' guards are counted on no longer, since which operation; and a person's way to count on one again. */
+  readonly guards: Pick<GuardTrust, 'list' | 'restore'>;
   readonly #context: EngineContext;
   readonly #sender: Sender;
   readonly #worker: Worker;
@@ -124,6 +130,8 @@ export class Ledger {
     this.#context = context;
     this.#given = context.answersOut.given;
     this.#sender = new Sender(context);
+    this.circuits = this.#sender.circuits;
+    this.guards = this.#sender.trust;
     this.#presence = new Presence(context);
     this.#holders = new Holders(context);
     this.#worker = new Worker(context, this.#sender, this.#presence);

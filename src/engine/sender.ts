@@ -42,6 +42,7 @@ export interface Beside {
   readonly via?: string | undefined;
 }
 
+const CONNECT_PAUSE_MS = 500;
 /** A destination whose tools are not known is asked again after this. */
 const UNKNOWN_TOOLS_MS = 1_000;
 
@@ -55,10 +56,12 @@ export class Sender {
   readonly #timers = new Map<string, () => void>();
   /** Operations that are looked up at once: their destination answers again. */
   readonly #hurried = new Set<string>();
+  /** What the last try to connect came to, where it failed; another that ends before `until` is the same. */
+  readonly #failed = new Map<string, { readonly until: number; readonly detail: string }>();
   /** What a caller that waits has given beside its arguments, by operation; it goes with it when it leaves. */
   readonly #waiting = new Map<string, Beside>();
   readonly #recorder: Recorder;
-  readonly #trust: GuardTrust;
+  readonly trust: GuardTrust;
   readonly circuits: Circuits;
   readonly #allowances: Allowances;
   readonly #checks: Checks;
@@ -66,8 +69,8 @@ export class Sender {
 
   constructor(context: EngineContext) {
     this.#context = context;
-    this.#trust = new GuardTrust(context);
-    this.#recorder = new Recorder(context, this.#trust);
+    this.trust = new GuardTrust(context);
+    this.#recorder = new Recorder(context, this.trust);
     this.circuits = new Circuits(context);
     this.#allowances = new Allowances(context);
     this.#checks = new Checks(context, this.#recorder, this.circuits);
@@ -225,11 +228,32 @@ export class Sender {
         return { connected: false, detail: this.circuits.words(name) ?? 'it did not answer a moment ago' };
       }
     }
-    if (destination.isConnected()) return { connected: true };
-    if (!mayConnect) return { connected: false, detail: 'it did not answer a moment ago' };
+    if (destination.isConnected()) {
+      if (this.#failed.size > 0) this.#failed.delete(name);
+      return { connected: true };
+    }
+    if (!mayConnect)
+      return { connected: false, detail: this.#failed.get(name)?.detail ?? 'it did not answer a moment ago' };
     const connection = await destination.connect();
-    if (!connection.connected && connection.isAway !== false) await this.circuits.failed(name);
+    if (connection.connected) this.#failed.delete(name);
+    else await this.#noticeFailed(name, connection);
     return connection;
+  }
+
+  /** All that wait for one try hear of its end at once; it counts as one. */
+  async #noticeFailed(
+    name: string,
+    { detail, isAway }: Extract<ConnectReport, { connected: false }>,
+  ): Promise<void> {
+    const now = this.#context.environment.monotonic();
+    const isNews = now >= (this.#failed.get(name)?.until ?? 0);
+    this.#failed.set(name, { until: now + CONNECT_PAUSE_MS, detail });
+    if (isNews && isAway !== false) await this.circuits.failed(name);
+  }
+
+  /** Whether the last try to connect failed, with none since that did not. */
+  hasFailed(destination: string): boolean {
+    return this.#failed.has(destination);
   }
 
   async #hasLookUps(destination: string): Promise<boolean> {
@@ -252,7 +276,7 @@ export class Sender {
     const predecessor = await this.#unsettledPredecessor(record.operation);
     const goOn = await this.#goOn(record.operation);
     const { destination, tool, under } = record.operation;
-    const isDistrusted = under !== undefined && (await this.#trust.isLost(destination, tool));
+    const isDistrusted = under !== undefined && (await this.trust.isLost(destination, tool));
     const scope = facts && scopeNow(context, facts);
     context.reached('before_attempt_commit');
     const notedAt = environment.monotonic();
@@ -376,7 +400,7 @@ export class Sender {
     const reading = readReport(report, started.facts, attempt?.under);
     if (reading.passedOver === true) {
       const { destination, id, tool } = operation;
-      await this.#trust.lower({ destination, tool, operation: id, because: 'not_proven' });
+      await this.trust.lower({ destination, tool, operation: id, because: 'not_proven' });
     }
     const reply = report.left === 'maybe' ? report.reply : undefined;
     const documents =

@@ -3,7 +3,7 @@
 
 import type { Operation } from '../core/operation.ts';
 import { isBeyondBounds } from '../core/repeatability.ts';
-import { StoreFault } from '../store/port.ts';
+import { type LiveRow, StoreFault } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
 import type { Presence } from './presence.ts';
 import { NEVER_DUE, type OperationRecord, readOperation } from './records.ts';
@@ -14,6 +14,8 @@ import { takeStep } from './steps.ts';
 const TICK_MS = 100;
 /** Open work is looked at this often even when nobody has committed: its time may have come. */
 const SCAN_MS = 1_000;
+/** One that waits for a destination that is away is read again after this: its own time may be over. */
+const ANEW_MS = 30_000;
 const PAGE = 200;
 /** Stages from which work goes on without a person. */
 const MOVING_STAGES = ['ready', 'sending', 'checking'] as const;
@@ -24,6 +26,8 @@ export class Worker {
   readonly #presence: Presence;
   readonly #nudged = new Set<string>();
   readonly #reconnectAt = new Map<string, number>();
+  /** Of which it is recorded that they wait for a destination that is away, and until when they are not read again. */
+  readonly #waiting = new Map<string, number>();
   #cancelTick: (() => void) | undefined;
   #foreignCommits = -1;
   #scanAt = 0;
@@ -61,6 +65,7 @@ export class Worker {
 
   /** What waited for its health alone goes on by itself: look-ups at once, whenever they were due. */
   async #answersAgain(destination: string): Promise<void> {
+    this.#waiting.clear();
     const { report, store, tenant } = this.#context;
     try {
       let after: string | undefined;
@@ -184,7 +189,9 @@ export class Worker {
         limit: PAGE,
         ...(after === undefined ? {} : { after }),
       });
-      for (const row of rows) if (row.dueAt <= now) await this.#lookSafely(row.stream.slice(3));
+      for (const row of rows) {
+        if (row.dueAt <= now && !this.#isKnownToWait(row)) await this.#lookSafely(row.stream.slice(3));
+      }
       after = rows.at(-1)?.order;
       if (rows.length < PAGE || this.#closed) return;
     }
@@ -237,6 +244,9 @@ export class Worker {
   #tryReady(record: OperationRecord): void {
     const { destination, why } = record.operation;
     const mayTry = this.#mayTry(destination);
+    if (mayTry) this.#waiting.delete(record.operation.id);
+    else if (why !== undefined)
+      this.#waiting.set(record.operation.id, this.#context.environment.now() + ANEW_MS);
     if (mayTry || why === undefined || this.#hasRunOut(record.operation)) this.#carryOn(record, mayTry);
   }
 
@@ -247,6 +257,12 @@ export class Worker {
     const { review } = operation;
     const isExpired = review?.decision?.kind === 'approved' && now > review.expiresAt;
     return isExpired || isBeyondBounds(operation, settings.bounds, now);
+  }
+
+  /** It is not read again for nothing: thousands may wait for one destination, and others are not to wait for them. */
+  #isKnownToWait({ queue, stage, stream }: LiveRow): boolean {
+    const until = this.#waiting.get(stream.slice('op:'.length)) ?? 0;
+    return stage === 'ready' && this.#context.environment.now() < until && !this.#couldTry(queue);
   }
 
   /** Not awaited: one slow destination must not hold up the others. */
@@ -261,14 +277,24 @@ export class Worker {
     this.#underWay.add(work);
   }
 
-  /** A destination that is down is asked once in a while, not once for every operation that waits for it. */
+  /**
+   * A destination that is down is asked once in a while, not once for every operation that waits for it. While it is
+   * only being connected to, or all its connections are taken, nothing says that it is down.
+   */
   #mayTry(name: string): boolean {
-    const destination = this.#context.destinations.get(name);
-    if (destination === undefined) return false;
-    if (destination.isConnected() && this.#sender.circuits.isClosed(name)) return true;
-    const now = this.#context.environment.monotonic();
-    if (now < (this.#reconnectAt.get(name) ?? 0)) return false;
-    this.#reconnectAt.set(name, now + SCAN_MS);
+    if (!this.#couldTry(name)) return false;
+    if (this.#isAway(name)) this.#reconnectAt.set(name, this.#context.environment.monotonic() + SCAN_MS);
     return true;
+  }
+
+  #couldTry(name: string): boolean {
+    if (!this.#context.destinations.has(name)) return false;
+    if (!this.#isAway(name)) return true;
+    return this.#context.environment.monotonic() >= (this.#reconnectAt.get(name) ?? 0);
+  }
+
+  #isAway(name: string): boolean {
+    if (!this.#sender.circuits.isClosed(name)) return true;
+    return this.#sender.hasFailed(name) && this.#context.destinations.get(name)?.isConnected() !== true;
   }
 }

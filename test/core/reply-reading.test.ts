@@ -435,7 +435,11 @@ describe('readLookup', () => {
   });
 
   it('counts several', () => {
-    expect(read([ours, { ...ours, id: 'T-2' }])).toEqual({ found: 'several', count: 2 });
+    expect(read([ours, { ...ours, id: 'T-2' }])).toEqual({
+      found: 'several',
+      count: 2,
+      records: ['T-1', 'T-2'],
+    });
   });
 
   it('says absent only for a list that was read, or a reply that the contract names', () => {

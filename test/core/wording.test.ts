@@ -37,6 +37,7 @@ import {
   lookupOf,
   MATCHES,
   MINUTE_MS,
+  NOBODY_WROTE,
   NOT_LEFT,
   PRESENT,
   proposalOf,
@@ -532,6 +533,24 @@ describe('for the model', () => {
       () => sent(LOST, TWO_FOUND).operation,
       {},
       'CONTRADICTING EVIDENCE — with a person now (op_9K3). 2 records were found where one was meant. Look at them before anything else. Do not repeat it and do not correct it yourself. Tell the user the reference.',
+    ],
+    [
+      'parked, with more than one record, which have names',
+      () =>
+        sent(LOST, {
+          kind: 'lookup',
+          found: 'several',
+          count: 6,
+          records: ['T-1', 'the "other" one', 'T-3', 'T-4', 'T-5'],
+        }).operation,
+      {},
+      'CONTRADICTING EVIDENCE — with a person now (op_9K3). 6 records were found where one was meant: T-1, "the \'other\' one", T-3, T-4, …. Look at them before anything else. Do not repeat it and do not correct it yourself. Tell the user the reference.',
+    ],
+    [
+      'parked, acknowledged, and at that version not what was written',
+      () => sent(ACCEPTED, NOBODY_WROTE).operation,
+      {},
+      'CONTRADICTING EVIDENCE — with a person now (op_9K3). The service acknowledged it. Read back at 14:03:13 UTC, the record is at the version that this write made, and is not what was written. Both are kept; a person must look. Do not repeat it and do not correct it yourself. Tell the user the reference.',
     ],
     [
       'parked, looked for and not there',

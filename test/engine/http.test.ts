@@ -32,6 +32,20 @@ test('a write is one request, and its answer is the acknowledgement', async () =
   expect([world.writes(), world.records()]).toEqual([1, 1]);
 });
 
+test.each([12, 48])(
+  '%d first writes at once, to a destination that nobody has connected to, are all answered',
+  async (count) => {
+    const world = await setup();
+    const call = { destination: 'tickets', tool: 'ticket.create', requester: 'agent', run: { id: 'run-1' } };
+    const writes = Array.from({ length: count }, (_, index) =>
+      world.ledger.write({ ...call, arguments: { title: `ticket ${index}` } }),
+    );
+    const kinds = (await Promise.all(writes)).map(({ kind }) => kind);
+    expect(new Set(kinds)).toEqual(new Set(['reply']));
+    expect(world.records()).toBe(count);
+  },
+);
+
 test('what is reviewed and stored is the request itself, with our reference in it', async () => {
   const world = await setup({ configuration: { tools: { 'ticket.create': { class: 'irreversible' } } } });
   const call = { destination: 'tickets', tool: 'ticket.create', requester: 'agent', waitMs: 0 };

@@ -1,9 +1,10 @@
 // One story of the promises: a client of the MCP SDK, the gateway as it is installed, and the demo's destination,
 // in a fresh folder. What the destination holds is counted in its own log, when every process has ended.
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { TestContext } from 'vitest';
 import {
   type DestinationRecord,
@@ -67,4 +68,35 @@ export function historyOf({ history }: Shown): readonly string[] {
 /** The ids of the operations that \`counterfoil queue --json\` lists. */
 export function queuedIn({ json }: Ran): readonly string[] {
   return (json as { readonly operations: readonly Shown[] }).operations.map(({ operation }) => operation.id);
+}
+
+const DEMO = fileURLToPath(new URL('../../demo/', import.meta.url));
+const OWNERS_FILES = ['gateway.yaml', 'cutover.contract.yaml', 'cutover.binding.yaml'] as const;
+
+/**
+ * The configuration of the demo with other words in its files, each of which has to be there.
+ * @returns the path of its `gateway.yaml`
+ */
+export function changedConfig(
+  context: Pick<TestContext, 'onTestFinished'>,
+  changes: {
+    readonly [file in (typeof OWNERS_FILES)[number]]?: readonly (readonly [was: string, is: string])[];
+  },
+): string {
+  const folder = mkdtempSync(join(tmpdir(), 'counterfoil-config-'));
+  context.onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
+  for (const file of OWNERS_FILES) {
+    cpSync(join(DEMO, file), join(folder, file));
+    for (const [was, is] of changes[file] ?? []) {
+      const text = readFileSync(join(folder, file), 'utf8');
+      if (!text.includes(was)) throw new Error(`${file} does not say ${was}`);
+      writeFileSync(join(folder, file), text.replace(was, is));
+    }
+  }
+  return join(folder, 'gateway.yaml');
+}
+
+/** Somebody else writes at the destination: its log is its database. */
+export function somebodyWrites(world: World, tool: string, record: DestinationRecord): void {
+  appendFileSync(world.log, `${JSON.stringify({ event: 'record', at: '', pid: 0, tool, record })}\n`);
 }
