@@ -130,7 +130,7 @@ async function callDuringOutage(world: World, agent: Agent): Promise<void> {
 }
 
 test(
-  '[S40] forty operations caught in one outage are one cause, and are worked off as frozen lists',
+  '[S40] [S10c] forty operations caught in one outage are one cause, and are worked off as frozen lists',
   PATIENT,
   async (context) => {
     const { cause, decide, folder, lift, moveClock, world } = setup(context);
