@@ -7,10 +7,12 @@ import {
   type ContractOperation,
   durationMs,
   type Guard,
+  type HttpWrite,
   isTrusted,
   lateArrivalMs,
   type ToolFacts,
 } from './contract.ts';
+import { bearsKey } from './http-request.ts';
 import type { Operation } from './operation.ts';
 import { keyGuard, requestKey } from './request-key.ts';
 
@@ -64,10 +66,19 @@ function isCarried(guard: Guard, facts: ToolFacts): boolean {
   if (written === undefined || guard.kind === 'sequence') return false;
   if (guard.kind === 'desired_state') return true;
   if (written.http !== undefined) {
-    if (guard.kind === 'precondition') return true;
-    return guard === keyGuard(written) && requestKey(SAMPLE_ID, guard.carrier) !== undefined;
+    if (guard.kind === 'precondition') return isAlwaysSent(guard, written.http.headers);
+    const hasForm = requestKey(SAMPLE_ID, guard.carrier) !== undefined;
+    return guard === keyGuard(written) && hasForm && bearsKey(written, guard);
   }
   return guard.carrier.name !== undefined && guard.carrier.name === stamp?.argument;
+}
+
+/** A header that is left out where an argument is missing would let such a write through unguarded. */
+function isAlwaysSent({ carrier }: Guard, headers: HttpWrite['headers'] = {}): boolean {
+  const name = carrier.name?.toLowerCase();
+  return Object.entries(headers).some(
+    ([header, text]) => carrier.in === 'header' && header.toLowerCase() === name && !text.includes('?}'),
+  );
 }
 
 const SAMPLE_ID = 'op_00000000000000000000000000';

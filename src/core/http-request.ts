@@ -111,6 +111,30 @@ function withoutMissing(template: JsonValue, args: JsonValue): JsonValue | undef
 
 const OPTIONAL = /^\{([^{}$][^{}]*)\?\}$/;
 
+/** Whether each request that is made of this template bears the guard's value, so that a repeat bears it too. */
+export function bearsKey({ http }: ContractOperation, guard: Guard): boolean {
+  if (http === undefined) return false;
+  const template = withGuard(partedTemplate(http), guard);
+  if (JSON.stringify(template).includes('{$key}')) return true;
+  // The caller's own name for the record is in the frozen bytes; one that may be left out is none.
+  const { in: where, name = '' } = guard.carrier;
+  if (guard.kind !== 'client_identity') return false;
+  if (where === 'path') return JSON.stringify(template['path']).includes('{');
+  const part = { header: 'headers', query: 'query', body: 'body' }[where as string] ?? '';
+  const value = memberAt(template[part] ?? {}, where === 'body' ? name.split('.') : [name]);
+  return value !== undefined && !JSON.stringify(value).includes('?}');
+}
+
+/** What stands at a place of a template, as documents write it: names with dots between them, in any case. */
+function memberAt(template: JsonValue, names: readonly string[]): JsonValue | undefined {
+  let value: JsonValue | undefined = template;
+  for (const name of names) {
+    if (value === undefined || !isMap(value)) return undefined;
+    value = Object.entries(value).find(([member]) => member.toLowerCase() === name.toLowerCase())?.[1];
+  }
+  return value;
+}
+
 /** The guard's place, filled with its key where the template has not put it anywhere. */
 function withGuard(template: JsonObject, guard: Guard | undefined): JsonObject {
   if (guard === undefined || JSON.stringify(template).includes('{$key}')) return template;
@@ -118,7 +142,8 @@ function withGuard(template: JsonObject, guard: Guard | undefined): JsonObject {
   if (name === undefined) return template;
   if (where === 'header') return withMember(template, 'headers', name.toLowerCase());
   if (where === 'query') return withMember(template, 'query', name);
-  return where === 'body' ? withMember(template, 'body', name) : template;
+  // A name with dots is a place further in, which only the template can say.
+  return where === 'body' && !name.includes('.') ? withMember(template, 'body', name) : template;
 }
 
 function withMember(template: JsonObject, part: string, name: string): JsonObject {

@@ -172,6 +172,61 @@ describe('a guard is counted on', () => {
     expect(repeats({ carrier: { in: 'header', name: 'Key', pattern: '^[0-9]{6}$' } })).toBe(false);
   });
 
+  test('of a key, only where the request that is frozen bears it', () => {
+    const inBody: Partial<Guard> = { carrier: { in: 'body', name: 'key' } };
+    const bears = (body: unknown, guard = inBody) => repeats(guard, { more: { http: { ...HTTP, body } } });
+    expect(bears({ title: '{title}' })).toBe(true);
+    expect(bears([{ title: '{title}', id: '{$key}' }])).toBe(true);
+    // There is no place for it in a list, and none was named.
+    expect(bears(['{title}'])).toBe(false);
+    expect(bears({ title: '{title}' }, { carrier: { in: 'body' } })).toBe(false);
+    // What the caller gives there is no key of ours.
+    expect(bears({ key: '{title}' })).toBe(false);
+  });
+
+  test('of a name that the caller gives, only where it is never left out', () => {
+    const named: Partial<Guard> = {
+      kind: 'client_identity',
+      carrier: { in: 'body', name: 'name' },
+      same: { result: 'conflict' },
+      after_delete: 'blocked',
+      window: { kind: 'resource_lifetime' },
+    };
+    const more = (http: object) => ({ more: { lookups: [lookupOf()], http: { ...HTTP, ...http } } });
+    expect(repeats(named, more({ body: { name: '{name}' } }))).toBe(true);
+    expect(repeats(named, more({ body: { name: '{name?}' } }))).toBe(false);
+    const inPath = { ...named, carrier: { in: 'path' } } as const;
+    expect(repeats(inPath, more({ path: '/tasks/{name}' }))).toBe(true);
+    expect(repeats(inPath, more({ path: '/tasks' }))).toBe(false);
+  });
+
+  test('of a precondition, only where each such write sends it', () => {
+    const guard: Partial<Guard> = {
+      kind: 'precondition',
+      carrier: { in: 'header', name: 'If-Match' },
+      same: { result: 'conflict' },
+      window: { kind: 'resource_lifetime' },
+    };
+    const sends = (headers?: { readonly [name: string]: string }, carrier = guard.carrier) =>
+      repeats(
+        { ...guard, ...(carrier === undefined ? {} : { carrier }) },
+        {
+          more: {
+            effect: 'update',
+            lookups: [lookupOf()],
+            http: { ...HTTP, ...(headers === undefined ? {} : { headers }) },
+          },
+        },
+      );
+    expect(sends({ 'if-match': '{version}' })).toBe(true);
+    expect(sends({ 'If-None-Match': '*' }, { in: 'header', name: 'if-none-match' })).toBe(true);
+    // Without its argument this header is not there, and nothing guards the write.
+    expect(sends({ 'If-Match': '{version?}' })).toBe(false);
+    expect(sends({ 'X-Other': '{version}' })).toBe(false);
+    expect(sends()).toBe(false);
+    expect(sends({ 'If-Match': '{version}' }, { in: 'body', name: 'If-Match' })).toBe(false);
+  });
+
   test('of an identity, while its name is not free again or nothing is there', () => {
     const lookups = [lookupOf()];
     const identity = (after_delete: NonNullable<Guard['after_delete']>): Partial<Guard> => ({
