@@ -76,10 +76,23 @@ export async function untilAsync<Found>(
 export function isRunning(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3) !== 'Z';
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    // The first thread is a zombie before the others have ended, which still hold what the process had open.
+    return fields[0] !== 'Z' || Number(fields[THREADS_AFTER_STATE]) > 1;
   } catch {
     return false;
   }
+}
+
+/** `num_threads` is the twentieth field of proc_pid_stat(5), the state the third. */
+const THREADS_AFTER_STATE = 17;
+
+/**
+ * Whether its parent has been told that it ended. A parent that is ours knows of it then, before it reads anything
+ * that is sent to it later.
+ */
+export function isReaped(pid: number): boolean {
+  return !existsSync(`/proc/${pid}`);
 }
 
 /** The processes that a process has started and that still run. */

@@ -15,7 +15,7 @@ import {
   CleanUps,
   COUNTERFOIL,
   counterfoil,
-  isRunning,
+  isReaped,
   LineProcess,
   operationsIn,
   type ToolResult,
@@ -211,7 +211,7 @@ describe('a client of 2026-07-28 alone, in front of a server of 2025-11-25 over 
     // The client starts a process of its own to ask for the version.
     const pid = Number([...log().matchAll(/"pid":(\d+)/g)].at(-1)?.[1]);
     process.kill(pid, 'SIGKILL');
-    await until(() => !isRunning(pid), 'the server to be gone');
+    await until(() => isReaped(pid), 'the gateway to know that its server has ended');
     expect(textOf(await call('make_asked', { title: 'x' }))).toBe('made x for Ada');
     expect(made()).toBe(1);
     expect(await operationsIn(data)).toMatchObject([{ stage: 'closed', effect: 'accepted' }]);
@@ -237,7 +237,7 @@ test('a server of 2026-07-28 that has ended is started again for a client of ses
   expect(textOf(await call('look', {}))).toBe('looked');
   const pid = Number(/"pid":(\d+)/.exec(log())?.[1]);
   process.kill(pid, 'SIGKILL');
-  await until(() => !isRunning(pid), 'the server to be gone');
+  await until(() => isReaped(pid), 'the gateway to know that its server has ended');
   await untilAsync(async () => {
     try {
       return textOf(await call('look', {})) === 'looked';
