@@ -135,6 +135,12 @@ export const FILES: {
     packages: ['@photostructure/sqlite'],
     because: 'the engine where Node carries none that is recent enough',
   },
+  'store/postgres/address.ts': { packages: ['pg'], because: 'types of what the driver is given' },
+  'store/postgres/faults.ts': {
+    packages: ['pg'],
+    because: 'an error that the server answered with is the driver’s',
+  },
+  'store/postgres/line.ts': { packages: ['pg'], because: 'the one file that speaks to the server' },
   'destination/http/secrets.ts': {
     node: ['fs'],
     because: 'a secret by reference may lie in a file; it is read when it is needed, and kept nowhere',
