@@ -15,7 +15,7 @@ import { bucketOf, type Decided, decideBatch, whatToLookAt } from './batch.ts';
 import { causeOf, DeadlineOver, endsConnection, isRetriable, sqlStateOf } from './faults.ts';
 import type { Line } from './line.ts';
 import type { Statements } from './statements.ts';
-import { rewound, WARNING, type Writer } from './writer.ts';
+import { WARNING, type Writer } from './writer.ts';
 
 /** Calls join a transaction until it has this many changes. */
 const CHANGES_PER_TRANSACTION = 512;
@@ -198,7 +198,7 @@ export class GroupCommit {
   #assertWritten({ expected }: Decided, [created, moved, claimed, counted]: readonly number[]): void {
     if (counted !== 1) {
       this.#isPoisoned = true;
-      throw rewound(this.#options.place);
+      throw this.#options.writer.setBack(this.#options.place);
     }
     if (created !== expected[0] || moved !== expected[1] || claimed !== expected[2]) {
       throw new Overtaken('another process was first');

@@ -19,7 +19,7 @@ import {
   StoreFault,
   type StreamQuery,
 } from '../port.ts';
-import { type PostgresAddress, readAddress } from './address.ts';
+import { readAddress } from './address.ts';
 import { readDurability, type Waivable } from './durability.ts';
 import { causeOf } from './faults.ts';
 import { GroupCommit, poisoned } from './group-commit.ts';
@@ -66,17 +66,15 @@ export function openPostgresStore(options: PostgresStoreOptions): Promise<Store>
  * is read afterwards is final.
  */
 export function postgresOpener(options: PostgresStoreOptions): () => Promise<Store> {
-  const address = readAddress(options.url);
   const writer = new Writer();
-  return () => open(address, writer, options);
+  return () => open(writer, options);
 }
 
 async function open(
-  address: PostgresAddress,
   writer: Writer,
-  { deadlineMs = DEADLINE_MS, waived = [], readersMax = READERS_MAX }: PostgresStoreOptions,
+  { url, deadlineMs = DEADLINE_MS, waived = [], readersMax = READERS_MAX }: PostgresStoreOptions,
 ): Promise<Store> {
-  const { config, schema, plainName, shown: place } = address;
+  const { config, schema, plainName, shown: place } = readAddress(url);
   const statements = new Statements(schema);
   const openLine = async (): Promise<Line> => {
     const line = await Line.open({ config, deadlineMs });

@@ -25,10 +25,7 @@ export class Writer {
   /** By bucket, as acknowledged. Numbers begin anywhere, so that two writers are not mistaken for one another. */
   readonly #commits = new Map<number, number>();
   #doubt: Count | undefined;
-
-  get isInDoubt(): boolean {
-    return this.#doubt !== undefined;
-  }
+  #isSetBack = false;
 
   /** The number that the writer's row has now. The row is made where there is none yet. */
   async countIn(bucket: number, line: Line, statements: Statements): Promise<number> {
@@ -57,6 +54,7 @@ export class Writer {
    * @throws pg's own error, or `DeadlineOver`, while that cannot be told
    */
   async settle(line: Line, statements: Statements, place: string): Promise<'stored' | 'not_stored'> {
+    if (this.#isSetBack) throw this.setBack(place);
     const doubt = this.#doubt;
     if (doubt === undefined) return 'not_stored';
     const { bucket, commits } = doubt;
@@ -64,7 +62,7 @@ export class Writer {
     try {
       const [row] = await line.run(statements.of('lockWriter', bucket, this.id));
       const found = row?.[0] as number | undefined;
-      if (found !== commits && found !== commits - 1) throw rewound(place);
+      if (found !== commits && found !== commits - 1) throw this.setBack(place);
       await line.run(statements.of('settleWriter', bucket, this.id));
       const { isCommitted, notices } = await line.commit();
       if (!isCommitted || notices.includes(WARNING)) {
@@ -81,17 +79,18 @@ export class Writer {
 
   /** Leaves no row behind; nothing is lost where that does not succeed. */
   async leave(line: Line, statements: Statements): Promise<void> {
-    if (this.#doubt !== undefined || this.#commits.size === 0) return;
+    if (this.#isSetBack || this.#doubt !== undefined || this.#commits.size === 0) return;
     await line.run(statements.of('removeWriter', this.id));
     this.#commits.clear();
   }
-}
 
-/** What was acknowledged is not there: another server answers, or one that was set back. */
-export function rewound(place: string): StoreFault {
-  return new StoreFault(
-    'ERR_STORE_UNSAFE',
-    `The store at ${place} is not used any more: it does not have what it has confirmed before, as after a restore or a failover that lost commits. Nothing is sent from it.`,
-    { fate: 'not_stored' },
-  );
+  /** What was acknowledged is not there: another server answers, or one that was set back. That is so from now on. */
+  setBack(place: string): StoreFault {
+    this.#isSetBack = true;
+    return new StoreFault(
+      'ERR_STORE_UNSAFE',
+      `The store at ${place} is not used any more: it does not have what it has confirmed before, as after a restore or a failover that lost commits. Nothing is sent from it.`,
+      { fate: 'not_stored' },
+    );
+  }
 }
