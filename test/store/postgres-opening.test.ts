@@ -188,7 +188,7 @@ describe('the SQL', () => {
   const liveTexts = [query, { ...query, queues: ['crm'], stages: ['ready'], dueBy: 1, worker: 'w' }].map(
     (each) => liveStatement(statements, each).text,
   );
-  const everything = [...statements.all, ...tablesOf('"counterfoil"'), ...liveTexts];
+  const everything = [...statements.all, ...tablesOf('"counterfoil"', 'l'), ...liveTexts];
 
   /** What a database that only speaks as PostgreSQL does may lack, or what would be a clock that is not ours. */
   const BANNED = [

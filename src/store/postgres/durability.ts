@@ -3,10 +3,7 @@
 
 import { type Durability, StoreFault } from '../port.ts';
 import type { Line } from './line.ts';
-
-/** Settings that may be waived, by name, by somebody who knows why. */
-export const WAIVABLE = ['fsync', 'full_page_writes', 'synchronous_commit'] as const;
-export type Waivable = (typeof WAIVABLE)[number];
+import { WAIVABLE, type Waivable } from './settings.ts';
 
 const ASKED = [
   ...WAIVABLE,

@@ -20,7 +20,7 @@ import {
   type StreamQuery,
 } from '../port.ts';
 import { readAddress } from './address.ts';
-import { readDurability, type Waivable } from './durability.ts';
+import { readDurability } from './durability.ts';
 import { causeOf } from './faults.ts';
 import { GroupCommit, poisoned } from './group-commit.ts';
 import { Line, Lines } from './line.ts';
@@ -33,7 +33,8 @@ import {
   readLive,
   readStreams,
 } from './readings.ts';
-import { ensureSchema } from './schema.ts';
+import { assertSameKey, ensureSchema, readSchema, type SchemaState } from './schema.ts';
+import type { Waivable } from './settings.ts';
 import { Statements } from './statements.ts';
 import { Writer } from './writer.ts';
 
@@ -44,6 +45,13 @@ export interface PostgresStoreOptions {
   readonly deadlineMs?: number;
   /** Settings that may be unsafe, by name. */
   readonly waived?: readonly Waivable[];
+  /** The ledger that must be there, where one is known: another one, or an empty place, is refused. */
+  readonly ledger?: string;
+  /**
+   * Gives the digest of the key by which equal intents are told; `mayMake` where the ledger was begun with none yet.
+   * Everybody who opens the store must give the same.
+   */
+  readonly keyDigest?: (mayMake: boolean) => Promise<string>;
   /** Connections for readings, beside the one that writes. 4. */
   readonly readersMax?: number;
 }
@@ -70,10 +78,8 @@ export function postgresOpener(options: PostgresStoreOptions): () => Promise<Sto
   return () => open(writer, options);
 }
 
-async function open(
-  writer: Writer,
-  { url, deadlineMs = DEADLINE_MS, waived = [], readersMax = READERS_MAX }: PostgresStoreOptions,
-): Promise<Store> {
+async function open(writer: Writer, options: PostgresStoreOptions): Promise<Store> {
+  const { url, deadlineMs = DEADLINE_MS, waived = [], readersMax = READERS_MAX } = options;
   const { config, schema, plainName, shown: place } = readAddress(url);
   const statements = new Statements(schema);
   const openLine = async (): Promise<Line> => {
@@ -99,12 +105,18 @@ async function open(
   try {
     line = await openLine();
     const durability = await readDurability(line, { place, waived });
-    await ensureSchema(line, { schema, plainName, place });
+    const mayCreate = options.ledger === undefined && !writer.hasLedger;
+    const found = await ensureSchema(line, { schema, plainName, place, mayCreate });
+    if (options.ledger !== undefined) writer.meet(options.ledger, place);
+    writer.meet(found.ledger, place);
+    if (options.keyDigest !== undefined) {
+      await assertSameKey(line, { schema, place }, await options.keyDigest(found.key === undefined));
+    }
     await writer.settle(line, statements, place);
     const groupCommit = new GroupCommit({ open: openWriting, statements, writer, place }, line);
     return new PostgresStore({
       place,
-      durability,
+      durability: { ...durability, settings: { ...durability.settings, ledger: found.ledger } },
       statements,
       writer,
       groupCommit,
@@ -112,13 +124,43 @@ async function open(
     });
   } catch (error) {
     await line?.end();
-    if (error instanceof StoreFault) throw error;
-    throw new StoreFault(
-      'ERR_STORE_UNAVAILABLE',
-      `The store at ${place} was not opened: ${causeOf(error)}.`,
-      { fate: 'not_stored', cause: error },
-    );
+    throw notOpened(error, place);
   }
+}
+
+/**
+ * What is there, without changing anything.
+ * @throws {StoreFault} as the opening does
+ */
+export async function inspectPostgres({
+  url,
+  deadlineMs = DEADLINE_MS,
+  waived = [],
+}: Pick<PostgresStoreOptions, 'url' | 'deadlineMs' | 'waived'>): Promise<{
+  readonly durability: Durability;
+  readonly schema: SchemaState;
+}> {
+  const { config, schema, plainName, shown: place } = readAddress(url);
+  let line: Line | undefined;
+  try {
+    line = await Line.open({ config, deadlineMs });
+    return {
+      durability: await readDurability(line, { place, waived }),
+      schema: await readSchema(line, schema, plainName),
+    };
+  } catch (error) {
+    throw notOpened(error, place);
+  } finally {
+    await line?.end();
+  }
+}
+
+function notOpened(error: unknown, place: string): StoreFault {
+  if (error instanceof StoreFault) return error;
+  return new StoreFault('ERR_STORE_UNAVAILABLE', `The store at ${place} was not opened: ${causeOf(error)}.`, {
+    fate: 'not_stored',
+    cause: error,
+  });
 }
 
 /**

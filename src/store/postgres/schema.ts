@@ -4,6 +4,7 @@
 // in one partition or shard. There are no sequences, triggers, foreign keys or singleton rows: what they would give is
 // given by keys, versions and the row that each open store has in `writer`.
 
+import { randomBytes } from 'node:crypto';
 import { StoreFault } from '../port.ts';
 import { causeOf, sqlStateOf } from './faults.ts';
 import type { Line } from './line.ts';
@@ -15,7 +16,7 @@ export const SCHEMA_VERSION = 1;
  * What creates the tables in a schema, one statement each. Names compare byte by byte ("C"), as in every other adapter.
  * A stream of version 0 does not exist: such a row is there to be locked by those who require that it does not.
  */
-export function tablesOf(schema: string): readonly string[] {
+export function tablesOf(schema: string, ledger: string): readonly string[] {
   return [
     `CREATE TABLE ${schema}.meta (
   name  text COLLATE "C" NOT NULL,
@@ -91,27 +92,47 @@ export function tablesOf(schema: string): readonly string[] {
   settled bigint NOT NULL,
   PRIMARY KEY (bucket, id)
 )`,
-    // The second is the lowest version that code must know; it rises only with a breaking change.
+    // The second is the lowest version that code must know; it rises only with a breaking change. By the third a ledger
+    // is told from another that was begun in the same place.
     `INSERT INTO ${schema}.meta (name, value) VALUES
-  ('schema', '${SCHEMA_VERSION}'), ('schema_needed', '${SCHEMA_VERSION}')`,
+  ('schema', '${SCHEMA_VERSION}'), ('schema_needed', '${SCHEMA_VERSION}'), ('ledger', '${ledger}')`,
   ];
 }
 
 export type SchemaState =
   | { readonly state: 'absent' }
   | { readonly state: 'foreign' }
-  | { readonly state: 'present'; readonly version: number; readonly needed: number };
+  | {
+      readonly state: 'present';
+      readonly version: number;
+      readonly needed: number;
+      readonly ledger: string;
+      /** The digest of the key that it was begun with; absent until somebody has. */
+      readonly key: string | undefined;
+    };
+
+/** A name for a ledger that is begun now. */
+export function newLedger(): string {
+  return randomBytes(16).toString('hex');
+}
 
 /** Reads what there is, and changes nothing. */
 export async function readSchema(line: Line, schema: string, plainName: string): Promise<SchemaState> {
   try {
     const rows = await line.run({
-      text: `SELECT name, value FROM ${schema}.meta WHERE name IN ('schema', 'schema_needed')`,
+      text: `SELECT name, value FROM ${schema}.meta`,
     });
     const values = new Map(rows as readonly (readonly [string, string])[]);
     const needed = Number(values.get('schema_needed'));
     if (!Number.isSafeInteger(needed)) return { state: 'foreign' };
-    return { state: 'present', version: Number(values.get('schema')), needed };
+    const ledger = values.get('ledger') ?? '';
+    return {
+      state: 'present',
+      version: Number(values.get('schema')),
+      needed,
+      ledger,
+      key: values.get('key'),
+    };
   } catch (error) {
     if (!ABSENT.has(sqlStateOf(error) ?? '')) throw error;
   }
@@ -140,15 +161,31 @@ export async function ensureSchema(
     schema,
     plainName,
     place,
-  }: { readonly schema: string; readonly plainName: string; readonly place: string },
-): Promise<void> {
+    mayCreate,
+  }: {
+    readonly schema: string;
+    readonly plainName: string;
+    readonly place: string;
+    readonly mayCreate: boolean;
+  },
+): Promise<SchemaState & { readonly state: 'present' }> {
   for (let tries = 1; ; tries += 1) {
     const found = await readSchema(line, schema, plainName);
-    if (found.state === 'present') return assertKnown(found.needed, place);
+    if (found.state === 'present') {
+      assertKnown(found.needed, place);
+      return found;
+    }
     if (found.state === 'foreign') {
       throw new StoreFault(
         'ERR_STORE_UNAVAILABLE',
         `The store at ${place} was not opened: its schema holds tables of another program. Name another schema, with ?schema=NAME.`,
+        { fate: 'not_stored' },
+      );
+    }
+    if (!mayCreate) {
+      throw new StoreFault(
+        'ERR_STORE_UNSAFE',
+        `The store at ${place} was not opened: the ledger that was there is gone, and in a new one every earlier write would be new. Bring it back, or name another place.`,
         { fate: 'not_stored' },
       );
     }
@@ -176,12 +213,39 @@ async function createTables(line: Line, schema: string, plainName: string): Prom
     });
     // A schema that somebody else has made for us asks for no right to make one.
     if (there.length === 0) await line.run({ text: `CREATE SCHEMA ${schema}` });
-    for (const text of tablesOf(schema)) await line.run({ text });
+    for (const text of tablesOf(schema, newLedger())) await line.run({ text });
     await line.run({ text: 'COMMIT' });
   } catch (error) {
     await line.rollBack();
     throw error;
   }
+}
+
+/**
+ * Whoever works on a ledger tells equal intents by one key. The first gives it its digest, and nobody comes in with
+ * another: a write that was made would be a new one for them.
+ * @throws {StoreFault} `ERR_STORE_UNSAFE`
+ */
+export async function assertSameKey(
+  line: Line,
+  { schema, place }: { readonly schema: string; readonly place: string },
+  digest: string,
+): Promise<void> {
+  const text = `SELECT value FROM ${schema}.meta WHERE name = 'key'`;
+  let [row] = await line.run({ text });
+  if (row === undefined) {
+    await line.run({
+      text: `INSERT INTO ${schema}.meta (name, value) VALUES ('key', $1) ON CONFLICT (name) DO NOTHING`,
+      values: [digest],
+    });
+    [row] = await line.run({ text });
+  }
+  if (row?.[0] === digest) return;
+  throw new StoreFault(
+    'ERR_STORE_UNSAFE',
+    `The store at ${place} was not opened: it was begun with another key, and under this one its writes would be new. Put the file intent.key of a machine that works with it in the data directory of this one.`,
+    { fate: 'not_stored' },
+  );
 }
 
 function assertKnown(needed: number, place: string): void {

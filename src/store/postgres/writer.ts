@@ -26,6 +26,18 @@ export class Writer {
   readonly #commits = new Map<number, number>();
   #doubt: Count | undefined;
   #isSetBack = false;
+  #ledger: string | undefined;
+
+  /** Whether it has worked on a ledger, which then must still be there. */
+  get hasLedger(): boolean {
+    return this.#ledger !== undefined;
+  }
+
+  /** @throws {StoreFault} for another ledger than the one it has worked on */
+  meet(ledger: string, place: string): void {
+    this.#ledger ??= ledger;
+    if (ledger !== this.#ledger) throw this.setBack(place);
+  }
 
   /** The number that the writer's row has now. The row is made where there is none yet. */
   async countIn(bucket: number, line: Line, statements: Statements): Promise<number> {
