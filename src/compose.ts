@@ -41,7 +41,7 @@ import { type Durability, type Store, StoreFault } from './store/port.ts';
 import { ReopeningStore } from './store/reopening-store.ts';
 import { type FileIdentity, fileIdentity, movedStore } from './store/sqlite/place.ts';
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts';
-import { type NamedStore, readStoreFile, STORE_FILE } from './store/store-file.ts';
+import { type NamedStore, readStoreFile, STORE_FILE, writeStoreFile } from './store/store-file.ts';
 
 export { type ProcessLock, takeProcessLock } from './store/sqlite/process-lock.ts';
 
@@ -832,6 +832,60 @@ export async function inspectHttpServer(parts: HttpInspectionParts): Promise<Htt
 
 // ── What the store would be, for whoever looks before anything is recorded ─────────────────────────────────
 
+export { type NamedStore, readStoreFile } from './store/store-file.ts';
+
+type Upkeep = typeof import('./store/postgres/upkeep.ts');
+
+/** Where a store is, without its password. @throws {StoreFault} for an address that cannot be used */
+export async function shownAddress(url: string): Promise<string> {
+  return (await import('./store/postgres/address.ts')).readAddress(url).shown;
+}
+
+/** @throws {StoreFault} */
+export async function inspectStore(named: NamedStore) {
+  return (await import('./store/postgres/postgres-store.ts')).inspectPostgres(named);
+}
+
+/** Makes the tables where there are none. @throws {StoreFault} */
+export async function makeTables(named: NamedStore): Promise<void> {
+  const { openPostgresStore } = await import('./store/postgres/postgres-store.ts');
+  await (await openPostgresStore(named)).close();
+}
+
+/** @throws {StoreFault} */
+export async function tablesText(url: string): Promise<string> {
+  return (await import('./store/postgres/upkeep.ts')).tablesText(url);
+}
+
+/** @throws {StoreFault} */
+export async function trialPlace(named: NamedStore): ReturnType<Upkeep['trialPlace']> {
+  return (await import('./store/postgres/upkeep.ts')).trialPlace(named);
+}
+
+/**
+ * From now on the ledger of a data directory is in that store. A directory that has worked with a ledger takes only that
+ * one, wherever it has moved to.
+ * @throws {StoreFault}
+ */
+export async function useStore(data: string, { url, waived = [] }: NamedStore): Promise<Durability> {
+  const before = readStoreFile(data)?.ledger;
+  const key = new IntentKey(data);
+  const store = await sharedStore({ url, waived, ...(before === undefined ? {} : { ledger: before }) }, key);
+  try {
+    await store.ensureOpen();
+    const { durability } = store;
+    const { ledger } = durability.settings;
+    await writeStoreFile(data, {
+      url,
+      ...(ledger === undefined ? {} : { ledger }),
+      ...(waived.length === 0 ? {} : { waived }),
+    });
+    return durability;
+  } finally {
+    await store.close();
+  }
+}
+
 /**
  * The durability of the ledger in a data directory as it reads back; where there is none yet, of the engine alone.
  * @throws {StoreFault} when the store that is there cannot be opened as it must be
@@ -839,8 +893,7 @@ export async function inspectHttpServer(parts: HttpInspectionParts): Promise<Htt
 export async function readDurability(data: string): Promise<Durability & { readonly isLedger: boolean }> {
   const named = readStoreFile(data);
   if (named !== undefined) {
-    const { inspectPostgres } = await import('./store/postgres/postgres-store.ts');
-    const { durability, schema } = await inspectPostgres(named);
+    const { durability, schema } = await inspectStore(named);
     return { ...durability, isLedger: schema.state === 'present' };
   }
   const file = join(data, LEDGER_FILE);

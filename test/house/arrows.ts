@@ -116,6 +116,10 @@ export const ROOMS: { readonly [room: string]: Room } = {
       'resident',
       'compose.ts',
       'store/port.ts',
+      {
+        to: 'testing/exercise-store.ts',
+        because: 'owners of other databases run the suite of the store against their own',
+      },
     ],
     node: ['crypto', 'fs', 'net', 'os', 'path', 'readline', 'stream', 'timers', 'tty', 'url', 'util'],
     packages: ['commander'],

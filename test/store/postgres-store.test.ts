@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Store } from '../../src/store/port.ts';
 import { openPostgresStore } from '../../src/store/postgres/postgres-store.ts';
+import { TABLES } from '../../src/store/postgres/schema.ts';
 import { exerciseStore } from '../../src/testing/exercise-store.ts';
 import { change, key, put, TENANT, versionOf, write } from '../../src/testing/store-cases/bench.ts';
 import { testDatabase } from './fixtures/postgres.ts';
 
 const database = await testDatabase();
-
-/** Every table whose rows are of one case. */
-const EMPTIED = ['stream', 'event', 'live', 'claim', 'cross_run', 'content', 'writer'];
 
 const lanes = [
   ['read committed', {}],
@@ -24,7 +22,7 @@ describe.skipIf(database === undefined).each(lanes)('the store suite, %s', (lane
     open: () => openPostgresStore({ url }),
     isDurable: true,
     remove: async () => {
-      await database?.ask(EMPTIED.map((table) => `DELETE FROM ${schema}.${table}`).join(';'));
+      await database?.ask(TABLES.map((table) => `DELETE FROM ${schema}.${table}`).join(';'));
     },
   });
   for (const { name, run } of suite) test(name, run);

@@ -12,6 +12,9 @@ import type { Line } from './line.ts';
 /** Counts up with every change of the tables. */
 export const SCHEMA_VERSION = 1;
 
+/** All but `meta`. */
+export const TABLES = ['stream', 'event', 'live', 'claim', 'cross_run', 'content', 'writer'] as const;
+
 /**
  * What creates the tables in a schema, one statement each. Names compare byte by byte ("C"), as in every other adapter.
  * A stream of version 0 does not exist: such a row is there to be locked by those who require that it does not.
