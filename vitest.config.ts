@@ -3,6 +3,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // Starts nothing until a test file asks.
+    globalSetup: ['test/store/fixtures/postgres-setup.ts'],
     // Processes, not threads: tests change signals and environments, start children, and load a native store.
     pool: 'forks',
     // Two at a time: many tests start processes of their own, and what they measure must not be each other.

@@ -1,6 +1,6 @@
 // From configuration to running parts: the one file that knows every adapter.
 
-import { hkdfSync, randomBytes } from 'node:crypto';
+import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { access, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -42,6 +42,7 @@ import { ReopeningStore } from './store/reopening-store.ts';
 import { CONTENT_KEY_BYTES, SealedContent } from './store/sealed-content.ts';
 import { type FileIdentity, fileIdentity, movedStore } from './store/sqlite/place.ts';
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts';
+import { type NamedStore, readStoreFile, STORE_FILE, writeStoreFile } from './store/store-file.ts';
 
 export { type ProcessLock, takeProcessLock } from './store/sqlite/process-lock.ts';
 
@@ -62,6 +63,11 @@ export interface LedgerParts {
   readonly report?: (message: string) => void;
   /** A store that is already open, in place of the embedded one in `data`. */
   readonly store?: Store;
+  /**
+   * `postgres://user@host:port/database`, with `?schema=NAME`: a store that many processes share, in place of the
+   * embedded one and of the one that `data` names. `data` still holds the key, which all of them must have.
+   */
+  readonly storeUrl?: string;
   /** The ledger of a process that has several of these, in place of one that is opened here; it stays open. */
   readonly shared?: SharedLedger;
   /** Go on although the store cannot be opened now: writes are answered "not recorded, not sent". */
@@ -69,6 +75,8 @@ export interface LedgerParts {
 }
 
 export const LEDGER_FILE = 'ledger.sqlite';
+/** A data directory with one of these has a ledger, there or elsewhere. */
+export const LEDGER_FILES = [LEDGER_FILE, STORE_FILE] as const;
 const KEY_FILE = 'intent.key';
 const KEY_BYTES = 32;
 const LOCAL_TENANT = 'local';
@@ -197,7 +205,7 @@ export interface SharedLedger {
 async function openedLedger(parts: LedgerParts): Promise<SharedLedger> {
   if (parts.shared !== undefined) return { ...parts.shared, store: new BorrowedStore(parts.shared.store) };
   const key = new IntentKey(parts.data);
-  const store = parts.store ?? (await embeddedStore(parts, key));
+  const store = parts.store ?? (await storeOf(parts, key));
   if (parts.store !== undefined) await key.load();
   return {
     store: sealed(store, key, parts.report),
@@ -228,21 +236,40 @@ export async function openSharedLedger(
   parts: Pick<LedgerParts, 'data' | 'report'>,
 ): Promise<SharedLedger & { close(): Promise<void> }> {
   const key = new IntentKey(parts.data);
-  const embedded = await embeddedStore({ ...parts, toleratesClosedStore: true }, key);
+  const embedded = await storeOf({ ...parts, toleratesClosedStore: true }, key);
   const store = sealed(embedded, key, parts.report);
   return { store, key, waiters: new Waiters(), answersOut: noAnswersOut(), close: () => embedded.close() };
 }
 
-/** A reading opens the embedded store, and that reads the key first. */
+/** A reading opens the store, and that reads the key first. */
 async function readied(store: Store, key: IntentKey): Promise<void> {
   await store.foreignCommits();
   await key.load();
 }
 
-async function embeddedStore(parts: LedgerParts, key: IntentKey): Promise<Store> {
+/** The store that is named, else the embedded one; opened again after a fault. */
+async function storeOf(parts: LedgerParts, key: IntentKey): Promise<Store> {
+  const named = parts.storeUrl === undefined ? readStoreFile(parts.data) : { url: parts.storeUrl };
+  const store = named === undefined ? embeddedStore(parts, key) : await sharedStore(named, key);
+  try {
+    await store.ensureOpen();
+  } catch (cause) {
+    if (parts.toleratesClosedStore !== true) throw cause;
+    parts.report?.(cause instanceof Error ? cause.message : String(cause));
+  }
+  return store;
+}
+
+/** Loaded only where it is used: the driver is not needed by anybody else. */
+async function sharedStore(named: NamedStore, key: IntentKey): Promise<ReopeningStore> {
+  const { postgresOpener } = await import('./store/postgres/postgres-store.ts');
+  return new ReopeningStore(postgresOpener({ ...named, keyDigest: (mayMake) => key.digest(mayMake) }));
+}
+
+function embeddedStore(parts: LedgerParts, key: IntentKey): ReopeningStore {
   const file = parts.data === ':memory:' ? ':memory:' : join(parts.data, LEDGER_FILE);
   let first: FileIdentity | undefined;
-  const store = new ReopeningStore(async () => {
+  return new ReopeningStore(async () => {
     // Without its key a ledger cannot tell equal intents: it must not record anything then.
     await key.load();
     // What is opened again after a fault must be the ledger that this process began with: in another, or in a
@@ -252,13 +279,6 @@ async function embeddedStore(parts: LedgerParts, key: IntentKey): Promise<Store>
     first ??= file === ':memory:' ? undefined : fileIdentity(file);
     return opened;
   });
-  try {
-    await store.ensureOpen();
-  } catch (cause) {
-    if (parts.toleratesClosedStore !== true) throw cause;
-    parts.report?.(cause instanceof Error ? cause.message : String(cause));
-  }
-  return store;
 }
 
 /**
@@ -287,8 +307,18 @@ export class IntentKey {
     return this.#bytes;
   }
 
+  /**
+   * What tells this key from another, and does not give it away.
+   * @param mayMake no ledger depends on it yet
+   * @throws {StoreFault} when it can be neither read nor made
+   */
+  async digest(mayMake: boolean): Promise<string> {
+    await this.load(mayMake);
+    return createHash('sha256').update('counterfoil intent key\0').update(this.bytes).digest('hex');
+  }
+
   /** @throws {StoreFault} when it can be neither read nor made */
-  async load(): Promise<void> {
+  async load(mayMake = true): Promise<void> {
     if (this.#bytes !== undefined) return;
     if (this.#data === ':memory:') {
       this.#bytes = randomBytes(KEY_BYTES);
@@ -296,7 +326,7 @@ export class IntentKey {
     }
     const file = join(this.#data, KEY_FILE);
     try {
-      this.#bytes = await readOrMakeKey(this.#data, file);
+      this.#bytes = await readOrMakeKey(this.#data, file, mayMake);
     } catch (cause) {
       throw cause instanceof StoreFault ? cause : unusableKey(this.#data, cause);
     }
@@ -330,7 +360,7 @@ function reasonOf(cause: unknown): string {
   }
 }
 
-async function readOrMakeKey(directory: string, file: string): Promise<Uint8Array> {
+async function readOrMakeKey(directory: string, file: string, mayMake: boolean): Promise<Uint8Array> {
   const existing = await readKey(file);
   if (existing !== undefined) return existing;
   // The key is made before the ledger. A ledger without one has lost it, and under a new one every earlier write
@@ -341,6 +371,13 @@ async function readOrMakeKey(directory: string, file: string): Promise<Uint8Arra
     throw new StoreFault(
       'ERR_STORE_UNAVAILABLE',
       `The ledger in ${directory} cannot be used: its key file ${KEY_FILE} is missing, and with a new one nobody could tell which writes were made before. Put it back, from a copy of the directory.`,
+      { fate: 'not_stored' },
+    );
+  }
+  if (!mayMake) {
+    throw new StoreFault(
+      'ERR_STORE_UNAVAILABLE',
+      `The ledger of ${directory} cannot be used: its key file ${KEY_FILE} is missing here, and with a new one nobody could tell which writes were made before. Put it there, from the data directory of a machine that works with this ledger.`,
       { fate: 'not_stored' },
     );
   }
@@ -815,11 +852,70 @@ export async function inspectHttpServer(parts: HttpInspectionParts): Promise<Htt
 
 // ── What the store would be, for whoever looks before anything is recorded ─────────────────────────────────
 
+export { type NamedStore, readStoreFile } from './store/store-file.ts';
+
+type Upkeep = typeof import('./store/postgres/upkeep.ts');
+
+/** Where a store is, without its password. @throws {StoreFault} for an address that cannot be used */
+export async function shownAddress(url: string): Promise<string> {
+  return (await import('./store/postgres/address.ts')).readAddress(url).shown;
+}
+
+/** @throws {StoreFault} */
+export async function inspectStore(named: NamedStore) {
+  return (await import('./store/postgres/postgres-store.ts')).inspectPostgres(named);
+}
+
+/** Makes the tables where there are none. @throws {StoreFault} */
+export async function makeTables(named: NamedStore): Promise<void> {
+  const { openPostgresStore } = await import('./store/postgres/postgres-store.ts');
+  await (await openPostgresStore(named)).close();
+}
+
+/** @throws {StoreFault} */
+export async function tablesText(url: string): Promise<string> {
+  return (await import('./store/postgres/upkeep.ts')).tablesText(url);
+}
+
+/** @throws {StoreFault} */
+export async function trialPlace(named: NamedStore): ReturnType<Upkeep['trialPlace']> {
+  return (await import('./store/postgres/upkeep.ts')).trialPlace(named);
+}
+
+/**
+ * From now on the ledger of a data directory is in that store. A directory that has worked with a ledger takes only that
+ * one, wherever it has moved to.
+ * @throws {StoreFault}
+ */
+export async function useStore(data: string, { url, waived = [] }: NamedStore): Promise<Durability> {
+  const before = readStoreFile(data)?.ledger;
+  const key = new IntentKey(data);
+  const store = await sharedStore({ url, waived, ...(before === undefined ? {} : { ledger: before }) }, key);
+  try {
+    await store.ensureOpen();
+    const { durability } = store;
+    const { ledger } = durability.settings;
+    await writeStoreFile(data, {
+      url,
+      ...(ledger === undefined ? {} : { ledger }),
+      ...(waived.length === 0 ? {} : { waived }),
+    });
+    return durability;
+  } finally {
+    await store.close();
+  }
+}
+
 /**
  * The durability of the ledger in a data directory as it reads back; where there is none yet, of the engine alone.
  * @throws {StoreFault} when the store that is there cannot be opened as it must be
  */
 export async function readDurability(data: string): Promise<Durability & { readonly isLedger: boolean }> {
+  const named = readStoreFile(data);
+  if (named !== undefined) {
+    const { durability, schema } = await inspectStore(named);
+    return { ...durability, isLedger: schema.state === 'present' };
+  }
   const file = join(data, LEDGER_FILE);
   const isLedger = await isThere(file);
   const store = await openSqliteStore({ file: isLedger ? file : ':memory:' });

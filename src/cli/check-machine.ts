@@ -4,7 +4,7 @@ import { stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PASSPHRASE_FILE } from '../access/passphrase-file.ts';
 import { JOURNAL_FILE, type Journal, readJournal } from '../clients/journal.ts';
-import { LEDGER_FILE, readDurability } from '../compose.ts';
+import { LEDGER_FILES, readDurability } from '../compose.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import { StoreFault } from '../store/port.ts';
 import { withLedger } from './data-directory.ts';
@@ -47,18 +47,20 @@ export function checkNode(version: string): Check {
       };
 }
 
+/** What is read back of a server. */
+const WAIVABLE = ['fsync', 'full_page_writes', 'synchronous_commit'] as const;
 const WRITES_REFUSED = 'Until this is mended reads pass and writes are refused.';
 
 export async function checkStore(data: string): Promise<Check> {
   try {
-    const { version, settings, isLedger } = await readDurability(data);
-    const engine = `SQLite ${version} (${settings['driver']})`;
+    const { engine: name, version, settings, isLedger } = await readDurability(data);
+    const isShared = name === 'postgres';
+    const engine = isShared ? `PostgreSQL ${version}` : `SQLite ${version} (${settings['driver']})`;
+    const readBack = isShared
+      ? WAIVABLE.map((setting) => `${setting} ${settings[setting]}`).join(', ')
+      : `synchronous ${settings['synchronous']}, journal ${settings['journal_mode']}`;
     return isLedger
-      ? {
-          area: 'store',
-          level: 'ok',
-          found: `${engine}; read back: synchronous ${settings['synchronous']}, journal ${settings['journal_mode']}`,
-        }
+      ? { area: 'store', level: 'ok', found: `${engine}; read back: ${readBack}` }
       : {
           area: 'store',
           level: 'note',
@@ -91,7 +93,7 @@ export async function checkData(data: string, isWindows: boolean): Promise<reado
   const about = await statOf(data);
   if (about === undefined) return [];
   const checks: Check[] = [];
-  const own = [LEDGER_FILE, JOURNAL_FILE, PASSPHRASE_FILE].map((name) => join(data, name));
+  const own = [...LEDGER_FILES, JOURNAL_FILE, PASSPHRASE_FILE].map((name) => join(data, name));
   for (const file of isWindows ? [] : [data, ...own]) {
     const mode = (await statOf(file))?.mode;
     if (mode === undefined || (mode & 0o077) === 0) continue;

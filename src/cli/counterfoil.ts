@@ -37,6 +37,54 @@ const CODES =
 
 let exitCode: number = EXIT.done;
 
+function storeCommands(root: Command): void {
+  const waive = [
+    '--waive <setting>',
+    'fsync, full_page_writes or synchronous_commit: a setting of the server that may be unsafe; may be given more than once',
+    each,
+  ] as const;
+  const store = root.command('store').description('where the ledger is: on this machine, or on PostgreSQL');
+  store
+    .command('use')
+    .description('from now on the ledger of this data directory is on PostgreSQL, and may be shared')
+    .argument('<url>', 'postgres://USER@HOST:PORT/DATABASE, with ?schema=NAME; the password by PGPASSFILE')
+    .option(...waive)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (url: string, options) => {
+      exitCode = await (await import('./store.ts')).storeUse(url, options);
+    });
+  store
+    .command('status')
+    .description('where the ledger is, and what its store says of its own durability')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./store.ts')).storeStatus(options);
+    });
+  store
+    .command('migrate')
+    .description('make the tables on PostgreSQL, or print what makes them')
+    .argument('[url]', 'as for store use (else the store of the data directory)')
+    .option('--print', 'only print the statements, for somebody else to run')
+    .option(...waive)
+    .option(...DATA)
+    .action(async (url: string | undefined, options) => {
+      exitCode = await (await import('./store.ts')).storeMigrate(url, options);
+    });
+  store
+    .command('check')
+    .description(
+      'try whether a database does what the store asks of one, in a schema that is removed afterwards',
+    )
+    .argument('<url>', 'as for store use')
+    .option(...waive)
+    .option(...JSON_OUT)
+    .action(async (url: string, options) => {
+      exitCode = await (await import('./store.ts')).storeCheck(url, options);
+    });
+}
+
 /** Each command is loaded when it is used, so that the gateway starts fast. */
 function program(): Command {
   const root = new Command('counterfoil')
@@ -146,6 +194,7 @@ function program(): Command {
       exitCode = (await import('./served-servers.ts')).servers(options);
     });
   tokenCommands(root);
+  storeCommands(root);
   root
     .command('show')
     .description('one operation: what was asked, who allowed it, what was tried, what is known and how')

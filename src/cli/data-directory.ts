@@ -1,9 +1,10 @@
 // The ledger of a data directory, opened for one command.
 
+import { existsSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Journal, readJournal } from '../clients/journal.ts';
-import { composeLedger, LEDGER_FILE } from '../compose.ts';
+import { composeLedger, LEDGER_FILE, LEDGER_FILES } from '../compose.ts';
 import type { LedgerSettings } from '../engine/context.ts';
 import type { Ledger, OwnerRule } from '../engine/ledger.ts';
 import { StoreFault } from '../store/port.ts';
@@ -26,7 +27,7 @@ export async function withLedger<Result>(
 ): Promise<Result> {
   const directory = dataDirectory(data);
   try {
-    if (options.mayCreate !== true) await access(join(directory, LEDGER_FILE));
+    if (options.mayCreate !== true && !hasLedger(directory)) await access(join(directory, LEDGER_FILE));
   } catch (cause) {
     throw noLedger(directory, cause as NodeJS.ErrnoException);
   }
@@ -43,6 +44,11 @@ export async function withLedger<Result>(
   } finally {
     await ledger.close();
   }
+}
+
+/** Whether a data directory has a ledger, there or in the store that it names. */
+export function hasLedger(directory: string): boolean {
+  return LEDGER_FILES.some((name) => existsSync(join(directory, name)));
 }
 
 /** The classes that were confirmed in a data directory; none where there is no ledger yet. */

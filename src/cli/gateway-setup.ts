@@ -1,8 +1,8 @@
 // What the commands that run a gateway have in common: the owner's files, the ledger's settings, what is told.
 
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import { composeLedger, LEDGER_FILE, type SharedLedger } from '../compose.ts';
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { composeLedger, type SharedLedger } from '../compose.ts';
 import { type GatewayConfig, resumeWindowMs, WRITES_PER_HOUR_DEFAULT } from '../contracts/gateway-config.ts';
 import { type GatewaySetup, loadGatewaySetup } from '../contracts/load.ts';
 import { formatProblem } from '../contracts/problem.ts';
@@ -15,6 +15,7 @@ import { setupInForce } from '../gateway/policy-in-force.ts';
 import type { GatewayRules } from '../gateway/tool-facts.ts';
 import { StoreFault } from '../store/port.ts';
 import { localAccount } from './account.ts';
+import { hasLedger } from './data-directory.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, say } from './output.ts';
 import type { NamedServer } from './server-name.ts';
@@ -122,7 +123,7 @@ export async function rulesInForce(
 ): Promise<RulesInForce> {
   const { given } = one;
   // Nothing was ever in force here, and nothing is given that could be.
-  if (given.setup === undefined && !existsSync(join(data, LEDGER_FILE))) return given;
+  if (given.setup === undefined && !hasLedger(data)) return given;
   try {
     const ledger = await composeLedger({ data, ...(shared === undefined ? {} : { shared }) });
     try {

@@ -1,10 +1,8 @@
 // A second one that a person asks for where no gateway runs: made from the record of the first alone.
 
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { LEDGER_FILE } from '../../src/compose.ts';
 import type { Ledger } from '../../src/engine/ledger.ts';
-import { loadSqliteDriver } from '../../src/store/sqlite/driver.ts';
+import { alterPayloads } from './places.ts';
 import { factsOf, setup } from './setup.ts';
 
 const FACTS = {
@@ -68,9 +66,7 @@ describe('made from a record', () => {
     try {
       await fixture.write('file', { folder: 'f-1' });
       const [first] = await fixture.ledger.readings.recent(1);
-      const database = (await loadSqliteDriver()).open(join(fixture.data, LEDGER_FILE));
-      database.exec(`update content set bytes = cast('{"folder":"f-2"}' as blob) where label = 'payload'`);
-      database.close();
+      await alterPayloads(fixture.data, '{"folder":"f-2"}');
       const command = await fixture.open(asCommand);
       const ask = { operation: first?.id ?? '', reason: 'Two.', person: 'Mara' };
       expect(await command.again(ask)).toBe('altered');

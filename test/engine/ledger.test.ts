@@ -1,8 +1,6 @@
-import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { LEDGER_FILE } from '../../src/compose.ts';
 import { answerText } from '../../src/core/answer-wording.ts';
-import { loadSqliteDriver } from '../../src/store/sqlite/driver.ts';
+import { alterPayloads } from './places.ts';
 import { type Fixture, factsOf, lookedUpBy, operationOf, setup, signal, until } from './setup.ts';
 
 let fixture: Fixture;
@@ -227,10 +225,8 @@ describe('a target', () => {
     const gate = signal();
     fixture.faults.push({ wait: gate.promise });
     const first = fixture.write('set', { id: 'x', value: 1 }, RUN);
-    const [second, third] = await Promise.all([
-      fixture.write('set', { id: 'x', value: 2 }, RUN),
-      fixture.write('set', { id: 'x', value: 3 }, RUN),
-    ]);
+    const second = await fixture.write('set', { id: 'x', value: 2 }, RUN);
+    const third = await fixture.write('set', { id: 'x', value: 3 }, RUN);
     const waiting = operationOf(second);
     expect(waiting).toMatchObject({ stage: 'ready', why: { code: 'waits_for_operation' } });
     expect(answerText(waiting)).toMatch(/^NOT SENT YET — waits for op_/);
@@ -388,7 +384,7 @@ describe('a write that needs a person', () => {
   test('[S9] a payload that was altered behind the ledger’s back is never sent', async () => {
     fixture = await setup({ onDisk: true });
     const asked = operationOf(await fixture.write('destroy', { vm: 'a' }, RUN));
-    await tamper(join(fixture.data, LEDGER_FILE));
+    await alterPayloads(fixture.data, '{"vm":"b"}');
     await fixture.ledger.decideReview({
       operation: asked.id,
       digest: asked.digest,
@@ -401,14 +397,6 @@ describe('a write that needs a person', () => {
     expect(fixture.records).toHaveLength(0);
   });
 });
-
-/** As somebody with an editor for database files would. */
-async function tamper(file: string): Promise<void> {
-  const driver = await loadSqliteDriver();
-  const database = driver.open(file);
-  database.exec(`update content set bytes = cast('{"vm":"b"}' as blob) where label = 'payload'`);
-  database.close();
-}
 
 describe('a caller that takes its call back', () => {
   test('ends the wait, not what has left', async () => {

@@ -11,6 +11,7 @@ import { functionDestination } from '../../src/destination/function-destination.
 import type { Answer } from '../../src/engine/answers.ts';
 import { systemEnvironment } from '../../src/engine/environment.ts';
 import type { Ledger } from '../../src/engine/ledger.ts';
+import { elsewhere, placeOf } from './places.ts';
 
 export interface Fixture {
   readonly ledger: Ledger;
@@ -95,6 +96,7 @@ export async function setup(
   let offset = 0;
   const facts = { ...DEFAULT_FACTS, ...options.facts };
   const opened: Ledger[] = [];
+  if (data !== ':memory:') await placeOf(data);
   const open = async (parts: Partial<LedgerParts> = {}): Promise<Ledger> => {
     const system = systemEnvironment();
     const ledger = await composeLedger({
@@ -103,6 +105,7 @@ export async function setup(
       factsFor: (_destination, tool) => facts[tool],
       environment: { ...system, now: () => system.now() + offset },
       settings: { callerWaitMs: 5_000, ...options.settings },
+      ...(data === ':memory:' && parts.store === undefined ? elsewhere() : {}),
       ...parts,
     });
     opened.push(ledger);

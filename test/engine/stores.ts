@@ -1,10 +1,9 @@
 // The real store with a test between it and the engine: what is stored is real, what is reported may not be.
 
-import { join } from 'node:path';
-import { LEDGER_FILE } from '../../src/compose.ts';
 import { type Change, type Store, StoreFault } from '../../src/store/port.ts';
 import { ReopeningStore } from '../../src/store/reopening-store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { openStoreIn } from './places.ts';
 
 export type Verbs = Partial<Omit<Store, 'durability' | 'commits'>>;
 
@@ -27,7 +26,7 @@ export async function memoryStore(verbs: (inner: Store) => Verbs): Promise<Store
 
 /** One more connection to the ledger of a data directory. */
 export async function storeIn(data: string, verbs: (inner: Store) => Verbs): Promise<Store> {
-  return between(await openSqliteStore({ file: join(data, LEDGER_FILE) }), verbs);
+  return between(await openStoreIn(data), verbs);
 }
 
 /** The same, opened again after each fault of unknown fate, as a running ledger's is. */

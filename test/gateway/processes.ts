@@ -9,7 +9,7 @@ import { setTimeout as pass } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { runOnTerminal } from '../../demo/terminal.mjs';
-import { composeLedger } from '../../src/compose.ts';
+import { composeLedger, LEDGER_FILES } from '../../src/compose.ts';
 import type { Operation } from '../../src/core/operation.ts';
 
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
@@ -418,7 +418,7 @@ export function ownerOf(data: string) {
 
 /** Every operation that a data directory holds, the oldest first. */
 export async function operationsIn(data: string): Promise<readonly Operation[]> {
-  if (!existsSync(join(data, 'ledger.sqlite'))) return [];
+  if (!LEDGER_FILES.some((name) => existsSync(join(data, name)))) return [];
   const ledger = await composeLedger({ data });
   try {
     return (await ledger.readings.recent(1_000)).toReversed();

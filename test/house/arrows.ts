@@ -116,6 +116,10 @@ export const ROOMS: { readonly [room: string]: Room } = {
       'resident',
       'compose.ts',
       'store/port.ts',
+      {
+        to: 'testing/exercise-store.ts',
+        because: 'owners of other databases run the suite of the store against their own',
+      },
     ],
     node: ['crypto', 'fs', 'net', 'os', 'path', 'readline', 'stream', 'timers', 'tty', 'url', 'util'],
     packages: ['commander'],
@@ -135,6 +139,12 @@ export const FILES: {
     packages: ['@photostructure/sqlite'],
     because: 'the engine where Node carries none that is recent enough',
   },
+  'store/postgres/address.ts': { packages: ['pg'], because: 'types of what the driver is given' },
+  'store/postgres/faults.ts': {
+    packages: ['pg'],
+    because: 'an error that the server answered with is the driver’s',
+  },
+  'store/postgres/line.ts': { packages: ['pg'], because: 'the one file that speaks to the server' },
   'destination/http/secrets.ts': {
     node: ['fs'],
     because: 'a secret by reference may lie in a file; it is read when it is needed, and kept nowhere',

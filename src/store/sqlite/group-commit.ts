@@ -12,11 +12,12 @@
 //   ROLLBACK or COMMIT        `unknown`, and the handle is poisoned: a commit that was reported as failed has
 //                             been found present after opening again
 
+import type { FrozenChange } from '../frozen-change.ts';
 import { type ChangeResult, StoreFault } from '../port.ts';
 import { causeOf, isBusy, isPoisonous } from './faults.ts';
 import { type Handle, lockPauseMs } from './handle.ts';
 import { Tenants } from './tenants.ts';
-import { type FrozenChange, Numbers, writeChange } from './write-change.ts';
+import { Numbers, writeChange } from './write-change.ts';
 
 /**
  * Calls join a transaction until it has this many changes. At 25 to 45 µs each that keeps one transaction, for

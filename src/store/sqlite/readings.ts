@@ -1,5 +1,6 @@
 // The readings of the embedded store: each one snapshot, each by an index.
 
+import { digestToBytes, keyToBytes } from '../frozen-change.ts';
 import type {
   Claim,
   ContentDocument,
@@ -14,7 +15,7 @@ import type {
 } from '../port.ts';
 import type { SqliteConnection, SqliteStatement, SqliteValue } from './driver.ts';
 import { prepareRows, type Statements } from './statements.ts';
-import { digestToBytes, findContent, findHead, keyToBytes } from './write-change.ts';
+import { findContent, findHead } from './write-change.ts';
 
 type StateColumns = readonly [number, string, string | null, number | null];
 

@@ -11,6 +11,7 @@ import {
   assertPrefix,
   assertStream,
 } from '../assert-change.ts';
+import { freezeChange } from '../frozen-change.ts';
 import type { Change, Durability, LiveQuery, Store, StreamQuery } from '../port.ts';
 import { loadSqliteDriver, type SqliteDriver } from './driver.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -27,7 +28,6 @@ import {
   readStreams,
 } from './readings.ts';
 import { Tenants } from './tenants.ts';
-import { freezeChange } from './write-change.ts';
 
 export interface SqliteStoreOptions {
   /** The path of the database file, created where it is absent, or `:memory:`. */
