@@ -1,6 +1,8 @@
 // `counterfoil approve` and `deny`: the local owner's decisions, on exactly the digest that was shown.
 
+import { localPrincipal } from '../access/principals.ts';
 import type { Operation } from '../core/operation.ts';
+import { leftOutWords } from '../core/queue-wording.ts';
 import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { DecisionResult, Ledger, OwnerRule, ReviewDecision } from '../engine/ledger.ts';
 import { localAccount } from './account.ts';
@@ -40,6 +42,7 @@ export async function decideReview(
       digest: options.digest,
       kind,
       by,
+      principal: localPrincipal(localAccount()),
       strength: 'same_account',
       ...(options.reason === undefined ? {} : { comment: options.reason }),
       ...(options.class === undefined ? {} : { toolClass: options.class }),
@@ -162,6 +165,12 @@ function refusal(id: string, result: Extract<DecisionResult, { decided: false }>
       return new CommandFault(
         EXIT.notAllowed,
         `Nothing was decided: what cannot be taken back needs more than this account (same_account), which may be the agent's own. Set a passphrase in a terminal (${toType('passphrase set')}), then approve ${shown} again.`,
+      );
+    case 'not_an_approver':
+    case 'own_request':
+      return new CommandFault(
+        EXIT.notAllowed,
+        `Nothing was decided: ${leftOutWords(result.refusal)}. It still waits for a decision. See: ${toType(`policy explain ${shown}`)}`,
       );
     case 'review_expired':
       return new CommandFault(
