@@ -146,6 +146,7 @@ function program(): Command {
       exitCode = (await import('./served-servers.ts')).servers(options);
     });
   tokenCommands(root);
+  principalCommands(root);
   root
     .command('show')
     .description('one operation: what was asked, who allowed it, what was tried, what is known and how')
@@ -389,6 +390,50 @@ function tokenCommands(root: Command): void {
     .option(...DATA)
     .action(async (name: string, options) => {
       exitCode = await (await import('./token.ts')).revokeToken(name, options);
+    });
+}
+
+function principalCommands(root: Command): void {
+  const principal = root
+    .command('principal')
+    .description('persons, agents and services by name, and the end of their access');
+  const NAME = ['<name>', 'such as token:planner or local:mara'] as const;
+  principal
+    .command('add')
+    .description('say what it is, and until when it may act')
+    .argument(...NAME)
+    .option('--kind <kind>', 'person (the default), agent or service', once)
+    .option('--expires <time>', 'such as 30d, 12h or P30D; never, when absent', once)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (name: string, options) => {
+      exitCode = await (await import('./principal.ts')).addPrincipal(name, options);
+    });
+  principal
+    .command('remove')
+    .description('end its access: what it asked for or approved, and has not left, is held')
+    .argument(...NAME)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (name: string, options) => {
+      exitCode = await (await import('./principal.ts')).removePrincipal(name, options);
+    });
+  principal
+    .command('restore')
+    .description('give back access that was removed; asks for the passphrase')
+    .argument(...NAME)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (name: string, options) => {
+      exitCode = await (await import('./principal.ts')).restorePrincipal(name, options);
+    });
+  principal
+    .command('list')
+    .description('everybody of whom something is recorded')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./principal.ts')).listPrincipals(options);
     });
 }
 
