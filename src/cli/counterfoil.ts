@@ -237,6 +237,43 @@ function program(): Command {
       exitCode = await (await import('./policy.ts')).confirmPolicy(destination, options);
     });
   policy
+    .command('check')
+    .description('read a configuration, and say what its rules would have done with what is recorded')
+    .argument('<file>', 'the configuration')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (file: string, options) => {
+      exitCode = await (await import('./policy-rules.ts')).checkPolicy(file, options);
+    });
+  policy
+    .command('explain')
+    .description('what the rules said of an operation, and what they say now')
+    .argument('<id>', 'the operation (op_…)')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (id: string, options) => {
+      exitCode = await (await import('./policy-rules.ts')).explainPolicy(id, options);
+    });
+  policy
+    .command('history')
+    .description('what was in force for a server, since when, by whom')
+    .argument('<destination>', 'the server, by its name in the configuration')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (destination: string, options) => {
+      exitCode = await (await import('./policy-rules.ts')).policyHistory(destination, options);
+    });
+  policy
+    .command('revert')
+    .description('put an earlier configuration back; asks for the passphrase where it loosens anything')
+    .argument('<destination>', 'the server, by its name in the configuration')
+    .requiredOption(...DIGEST)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (destination: string, options) => {
+      exitCode = await (await import('./policy-rules.ts')).revertPolicy(destination, options);
+    });
+  policy
     .command('revoke')
     .description('end the class that was confirmed for a tool: it asks again')
     .argument('<destination/tool>', 'the rule to end')

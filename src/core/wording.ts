@@ -12,7 +12,7 @@ import {
   type StatedResolution,
   type Why,
 } from './operation.ts';
-import type { PolicyReason } from './policy.ts';
+import type { ApprovalDemands, PolicyReason } from './policy.ts';
 import { clock, NAME, named, quoted, sentences, upperFirst } from './quoting.ts';
 
 /** Words that the operation itself does not carry, because they are content or configuration. */
@@ -401,6 +401,18 @@ export function reasonWords({ limit, part, rule }: PolicyReason): string {
     case 'not_judged':
       return `${name} cannot be judged for it, for instance because a field is missing`;
   }
+}
+
+/** What rules want of an approval, each with the name of its rule: rests of a sentence. */
+export function demandWords(demands: ApprovalDemands): readonly string[] {
+  const { approvers = [], lifetime, quorum, separate } = demands;
+  const by = (rule: string): string => `(${quoted(rule, NAME)})`;
+  return [
+    ...approvers.map(({ names, rule }) => `by one of ${listedNames(names, names.length)} ${by(rule)}`),
+    ...(quorum === undefined ? [] : [`by ${counted(quorum.persons, 'person')} ${by(quorum.rule)}`]),
+    ...(separate === undefined ? [] : [`by somebody else than whoever asked for it ${by(separate)}`]),
+    ...(lifetime === undefined ? [] : [`for ${lasting(lifetime.ms)} ${by(lifetime.rule)}`]),
+  ];
 }
 
 /** Why an operation is held or with a person, as a sentence. */
