@@ -2,7 +2,6 @@
 // happened before. Pure and total: what cannot be judged needs a person, and is never allowed by it (D9).
 
 import type { JsonObject } from './canonical.ts';
-import type { ToolClass } from './contract.ts';
 import type { Effect } from './lifecycle.ts';
 
 /** What a rule may look at: the frozen arguments, who asks for them, and what they are for. */
@@ -12,7 +11,8 @@ export interface PolicyCall {
   readonly run: { readonly id: string; readonly step?: string };
   readonly destination: string;
   readonly tool: string;
-  readonly class: ToolClass;
+  /** A `ToolClass`. */
+  readonly class: string;
 }
 
 /** `undefined`: it cannot be judged for this call, for instance because a field that it names is not there. */
@@ -35,7 +35,7 @@ export interface PolicyRule {
   /** Absent: of every tool. */
   readonly tools?: readonly string[];
   /** Absent: of writes of every class. */
-  readonly classes?: readonly ToolClass[];
+  readonly classes?: readonly string[];
   readonly when?: PolicyCondition;
   /** `allow` takes back the question of `strict`, and no other. */
   readonly then?: 'allow' | 'ask' | 'refuse';
