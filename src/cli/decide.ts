@@ -1,11 +1,10 @@
 // `counterfoil approve` and `deny`: the local owner's decisions, on exactly the digest that was shown.
 
-import { localPrincipal } from '../access/principals.ts';
 import type { Operation } from '../core/operation.ts';
 import { leftOutWords } from '../core/queue-wording.ts';
 import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { DecisionResult, Ledger, OwnerRule, ReviewDecision } from '../engine/ledger.ts';
-import { localAccount } from './account.ts';
+import { localAccount, ownPrincipal } from './account.ts';
 import { dataDirectory, withLedger } from './data-directory.ts';
 import { instant, payloadLines, printable } from './lines.ts';
 import { CommandFault, EXIT, print, printJson } from './output.ts';
@@ -42,7 +41,7 @@ export async function decideReview(
       digest: options.digest,
       kind,
       by,
-      principal: localPrincipal(localAccount()),
+      principal: ownPrincipal(),
       strength: 'same_account',
       ...(options.reason === undefined ? {} : { comment: options.reason }),
       ...(options.class === undefined ? {} : { toolClass: options.class }),

@@ -120,6 +120,8 @@ export type RefusalCode =
   | 'not_an_approver'
   /** A rule wants somebody else than whoever asked for it. */
   | 'own_request'
+  /** A rule says who may act on it, and this is not one of them. */
+  | 'not_an_operator'
   | 'not_at_this_stage'
   | 'unsettled'
   | 'needs_statement'

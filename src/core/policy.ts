@@ -71,7 +71,7 @@ export interface PolicyReason {
 /** What an approval must be, for all rules together. */
 export interface ApprovalDemands {
   /** Whoever approves is in each of these lists. */
-  readonly approvers?: readonly { readonly rule: string; readonly names: readonly string[] }[];
+  readonly approvers?: readonly NamedBy[];
   readonly separate?: string;
   readonly quorum?: { readonly rule: string; readonly persons: number };
   readonly lifetime?: { readonly rule: string; readonly ms: number };
@@ -84,13 +84,26 @@ export interface Verdict {
   /** Absent where no rule demands anything of an approval. */
   readonly demands?: ApprovalDemands;
   readonly requires: readonly (Prerequisite & { readonly rule: string })[];
+  /** Whoever states, sends again or gives up is in each of these lists; absent where no rule names any. */
+  readonly operators?: readonly NamedBy[];
+}
+
+/** Principals, and the rule that names them. */
+export interface NamedBy {
+  readonly rule: string;
+  readonly names: readonly string[];
 }
 
 /** What is kept of a verdict beside the digest. */
-export type RecordedVerdict = Pick<Verdict, 'policy' | 'outcome' | 'because'>;
+export type RecordedVerdict = Pick<Verdict, 'policy' | 'outcome' | 'because' | 'operators'>;
 
-export function recordedVerdict({ because, outcome, policy }: Verdict): RecordedVerdict {
-  return { policy, outcome, ...(because === undefined ? {} : { because }) };
+export function recordedVerdict({ because, operators, outcome, policy }: Verdict): RecordedVerdict {
+  return {
+    policy,
+    outcome,
+    ...(because === undefined ? {} : { because }),
+    ...(operators === undefined ? {} : { operators }),
+  };
 }
 
 /** How many earlier writes of the run each rule with a limit has spoken of; absent where they are not counted. */
@@ -132,6 +145,7 @@ export function judgePolicy(policy: Policy, call: PolicyCall, counts: RunCounts 
   const allows = reasons.find(({ outcome }) => outcome === 'allow');
   const { because, outcome } = strictest.outcome === 'none' && allows !== undefined ? allows : strictest;
   const demands = demandsOf(spoken.map(({ rule }) => rule));
+  const operators = namedBy(spoken, 'operate');
   return {
     policy: policy.digest,
     outcome,
@@ -140,7 +154,15 @@ export function judgePolicy(policy: Policy, call: PolicyCall, counts: RunCounts 
     requires: spoken.flatMap(({ rule }) =>
       (rule.requires ?? []).map((prerequisite) => ({ ...prerequisite, rule: rule.name })),
     ),
+    ...(operators.length === 0 ? {} : { operators }),
   };
+}
+
+function namedBy(spoken: readonly Pick<Spoken, 'rule'>[], act: 'approve' | 'operate'): readonly NamedBy[] {
+  return spoken.flatMap(({ rule }) => {
+    const names = rule[act];
+    return names === undefined ? [] : [{ rule: rule.name, names }];
+  });
 }
 
 interface Outcome {
@@ -176,8 +198,9 @@ function isAsking({ approve, quorum }: PolicyRule): boolean {
 }
 
 function demandsOf(rules: readonly PolicyRule[]): ApprovalDemands | undefined {
-  const approvers = rules.flatMap(({ approve, name }) =>
-    approve === undefined ? [] : [{ rule: name, names: approve }],
+  const approvers = namedBy(
+    rules.map((rule) => ({ rule })),
+    'approve',
   );
   const separate = rules.find((rule) => rule.separate === true)?.name;
   const quorum = most(
@@ -247,8 +270,7 @@ export function meetsPrerequisite({ effect: wanted }: Prerequisite, effect: Effe
   return effect === 'verified' || (wanted === 'accepted' && effect === 'accepted');
 }
 
-/** Who may do what with operations that exist; `undefined` where no rule speaks of it. */
-export function refusedOperator(policy: Policy, call: PolicyCall, by: string): string | undefined {
-  return spokenOf(policy, call).find(({ rule }) => rule.operate !== undefined && !rule.operate.includes(by))
-    ?.rule.name;
+/** The rule by which a principal may not act on an operation; `undefined` where none names others. */
+export function refusedOperator(verdict: RecordedVerdict | undefined, by: string): string | undefined {
+  return verdict?.operators?.find(({ names }) => !names.includes(by))?.rule;
 }

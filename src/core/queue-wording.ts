@@ -93,6 +93,8 @@ export function leftOutWords(why: RefusalCode | 'not_found' | 'claimed'): string
       return 'it cannot be taken back, and needs the passphrase of the owner';
     case 'not_an_approver':
       return 'a rule says who may approve it, and this is somebody else';
+    case 'not_an_operator':
+      return 'a rule says who may act on it, and this is somebody else';
     case 'own_request':
       return 'a rule wants somebody else to approve it than whoever asked for it';
     case 'unsettled':
