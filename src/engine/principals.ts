@@ -2,6 +2,7 @@
 // access that was removed in between holds what was approved (D8).
 
 import { checkStanding, type PrincipalKind, type PrincipalRow } from '../access/standing.ts';
+import { isTokenPrincipal } from '../access/tokens.ts';
 import type { AccessLost } from '../core/operation.ts';
 import type { Policy } from '../core/policy.ts';
 import { type Json, StoreFault } from '../store/port.ts';
@@ -10,6 +11,7 @@ import { describe } from './reports.ts';
 import type { Tokens } from './tokens.ts';
 
 const PRINCIPALS_MAX = 10_000;
+const GOOD_FOR_MS = 200;
 
 export interface NewPrincipal {
   readonly name: string;
@@ -22,6 +24,8 @@ export class Principals {
   readonly #tokens: Tokens;
   readonly #asking = new Map<string, Promise<void>>();
   #known: { readonly commits: number; readonly rows: ReadonlyMap<string, PrincipalRow> } | undefined;
+  /** The monotonic instant until which what is known is taken for what is, where nobody has decided anything. */
+  #goodUntil = Number.NEGATIVE_INFINITY;
 
   constructor(context: EngineContext, tokens: Tokens) {
     this.#context = context;
@@ -47,8 +51,10 @@ export class Principals {
   /** By what is recorded here alone; nobody is asked. @throws {StoreFault} */
   async lost(principal: string): Promise<AccessLost | undefined> {
     const at = this.#context.environment.now();
-    const [rows, tokens] = [await this.all(), await this.#tokens.all()];
-    return checkStanding(principal, { row: rows.get(principal), tokens }, at);
+    const row = (await this.all()).get(principal);
+    // Asked for each write: what costs something is read only where it says something.
+    const tokens = isTokenPrincipal(principal) ? await this.#tokens.all() : [];
+    return checkStanding(principal, { row, tokens }, at);
   }
 
   /** As `lost`, with the answer of who is to be asked, where the policy names one. @throws {StoreFault} */
@@ -79,7 +85,7 @@ export class Principals {
     // Counted from before it was asked: the answer is at least as old as that.
     const at = environment.now();
     const answer = await askAccess(command, principal);
-    if (answer.answered === false) {
+    if (!answer.answered) {
       report(`Whether ${principal} still has access could not be asked: ${answer.detail}`);
       return;
     }
@@ -152,10 +158,18 @@ export class Principals {
     }
   }
 
-  /** For what may be sent in the commit of its proposal: what cannot be read now is asked about before it is sent. */
+  /**
+   * For what may be sent in the commit of its proposal: what cannot be read now is asked about before it is sent. Where
+   * nothing is known of anybody it is looked at a few times a second, because to look costs as much as to judge.
+   */
   async mayBeLost(principal: string): Promise<boolean> {
+    const { environment } = this.#context;
+    const isNothingKnown = this.#known?.rows.size === 0 && !isTokenPrincipal(principal);
+    if (isNothingKnown && environment.monotonic() < this.#goodUntil) return false;
     try {
-      return (await this.lost(principal)) !== undefined;
+      const isLost = (await this.lost(principal)) !== undefined;
+      this.#goodUntil = environment.monotonic() + GOOD_FOR_MS;
+      return isLost;
     } catch (cause) {
       if (!(cause instanceof StoreFault)) throw cause;
       this.#context.report(`Whether ${principal} still has access could not be read: ${describe(cause)}`);

@@ -43,7 +43,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
   engine: {
     arrows: [
       'core',
-      { to: 'access/tokens.ts', as: 'types', because: 'rows of tokens are kept as other rows are' },
+      { to: 'access/tokens.ts', because: 'rows of tokens are kept as other rows are' },
       { to: 'access/standing.ts', because: 'whether a principal may still act is judged in one place' },
       { to: 'access/ask-source.ts', as: 'types', because: 'what may come of asking; compose hands it in' },
       'store/port.ts',
