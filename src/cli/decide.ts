@@ -1,5 +1,6 @@
 // `counterfoil approve` and `deny`: the local owner's decisions, on exactly the digest that was shown.
 
+import { approvalsMissing } from '../core/decide.ts';
 import type { Operation } from '../core/operation.ts';
 import { leftOutWords } from '../core/queue-wording.ts';
 import { labelOf, sentenceOf } from '../core/wording.ts';
@@ -49,7 +50,8 @@ export async function decideReview(
     const result = await ledger.decideReview(await asStrongAsNeeded(ledger, asked, options));
     if (!result.decided) throw refusal(id, result);
     const { operation, rule } = result;
-    const decision = operation.review?.decision;
+    const decision = operation.review?.decision ?? operation.review?.approvals?.at(-1);
+    const missing = kind === 'approved' && operation.review ? approvalsMissing(operation.review) : 0;
     if (options.json === true) {
       printJson({
         operation: operation.id,
@@ -62,7 +64,9 @@ export async function decideReview(
     }
     print(`${operation.id}  ${kind} by ${printable(decision?.by ?? '')} at ${instant(decision?.at ?? 0)}`);
     print(`Strength: ${STRENGTHS[decision?.strength ?? 'same_account']}`);
-    if (kind === 'approved') {
+    if (missing > 0) {
+      print(`It is not sent yet: ${missing} more ${missing === 1 ? 'person' : 'persons'} must approve it.`);
+    } else if (kind === 'approved') {
       print(await sendingLine(ledger, operation));
     } else {
       print(`${labelOf(operation)}. ${sentenceOf(operation)}`);

@@ -233,7 +233,11 @@ async function rulesNow(ledger: Ledger, operation: Operation, args: JsonObject) 
     const condition = rule.when === undefined ? '' : `, as ${rule.when.text}`;
     return `${JSON.stringify(rule.name)} ${speaks === 'yes' ? 'speaks of it' : 'cannot be judged for it'}${condition}`;
   });
-  return { verdict, lines };
+  const before = verdict.requires.map(
+    ({ effect, rule, tool }) =>
+      `${JSON.stringify(rule)} wants ${tool} to be ${effect} before, in the same run`,
+  );
+  return { verdict, lines: [...lines, ...before] };
 }
 
 async function standings(ledger: Ledger, { requester, review }: Operation) {

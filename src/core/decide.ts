@@ -476,8 +476,13 @@ function approve({ requester }: Operation, review: Review, decision: ReviewedBy,
   if (unmet !== undefined) return { refusal: unmet.what === 'separate' ? 'own_request' : 'not_an_approver' };
   const before = approversOf(review);
   if (before.includes(by)) return { refusal: 'already_decided' };
-  const isLast = before.length + 1 >= (review.demands?.quorum?.persons ?? 1);
+  const isLast = approvalsMissing(review) <= 1;
   return events({ type: isLast ? 'approved' : 'approved_in_part', at, decision });
+}
+
+/** How many persons have still to approve it. */
+export function approvalsMissing(review: Review): number {
+  return Math.max(0, (review.demands?.quorum?.persons ?? 1) - approversOf(review).length);
 }
 
 /** A review that ends undecided closes the operation; while something is unknown it goes back to a person. */

@@ -3,7 +3,7 @@
 import { hkdfSync } from 'node:crypto';
 import { isLooserClass, isStrongEnough, type Strength } from '../core/authority.ts';
 import type { ToolClass, ToolFacts } from '../core/contract.ts';
-import { decide, type RefusalCode } from '../core/decide.ts';
+import { approvalsMissing, decide, type RefusalCode } from '../core/decide.ts';
 import { type Operation, type OperationId, type Review } from '../core/operation.ts';
 import { type Json, StoreFault } from '../store/port.ts';
 import {
@@ -613,6 +613,8 @@ export class Ledger {
   async #ruleOf(operation: Operation, decision: ReviewDecision, at: number): Promise<OwnerRule | undefined> {
     const { review } = operation;
     if (decision.kind !== 'approved' || review === undefined || !asksForClass(review)) return undefined;
+    // Of several persons the last one says what the tool is.
+    if (approvalsMissing(review) > 1) return undefined;
     // Without a digest of the tool nobody could tell that it is still the one that was classified.
     if (operation.toolDigest === undefined || operation.toolDigest === '') return undefined;
     const definition = await this.readings.toolDefinition(operation);

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { compileToolFacts } from '../../src/contracts/compile.ts';
 import { readCondition } from '../../src/contracts/condition.ts';
@@ -119,6 +120,17 @@ describe('rules of a configuration', () => {
     expect(outcome({ days: 'four' })).toBe('ask');
     expect(outcome({ days: 3 }, 'token:other')).toBe('refuse');
   });
+});
+
+test('the configuration that the documentation shows can be used', () => {
+  const text = readFileSync(new URL('../../docs/policy.md', import.meta.url), 'utf8');
+  const [, shown = ''] = /```yaml\n(destination:.*?)```/s.exec(text) ?? [];
+  const [, access = ''] = /```yaml\n(  access:.*?)```/s.exec(text) ?? [];
+  const loaded = loadGatewaySetup(`${shown}${access}`, 'policy.yaml', {
+    readText: () => ({ reason: 'there is none' }),
+  });
+  expect(loaded.ok ? [] : loaded.problems.map(formatProblem)).toEqual([]);
+  expect(loaded.ok && loaded.config.value.policy?.rules.map(({ name }) => name)).toContain('Two of three');
 });
 
 describe('conditions', () => {
