@@ -85,6 +85,7 @@ export interface World {
   readonly data: string;
   readonly log: string;
   plan(...faults: readonly Fault[]): void;
+  heal(on: string): void;
   entries(): readonly LogEntry[];
   records(tool?: string): readonly DestinationRecord[];
   faultsFired(): number;

@@ -63,6 +63,12 @@ class World {
     renameSync(`${this.faults}.new`, this.faults);
   }
 
+  /** From now on none of the faults that were planned for a tool fires any more. */
+  heal(on) {
+    this.#faults = this.#faults.filter((fault) => fault.on !== on);
+    this.plan();
+  }
+
   /** Everything that the destination has logged, read from its file. */
   entries() {
     if (!existsSync(this.log)) return [];

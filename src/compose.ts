@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { access, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { askSource } from './access/ask-source.ts';
 import { mayPrincipalWrite } from './access/tokens.ts';
 import { type HttpDestinationConfig, httpFacts, timeoutsOf } from './contracts/http-destination-config.ts';
 import { loadHttpDestination } from './contracts/load.ts';
@@ -103,6 +104,7 @@ export async function composeLedger(parts: LedgerParts): Promise<Ledger> {
       http.find((one) => one.destination.name === destination)?.factsFor(destination, tool, args) ??
       parts.factsFor?.(destination, tool, args),
     refreshFacts: parts.refreshFacts ?? (async () => {}),
+    askAccess: askSource,
     settings: { ...DEFAULT_SETTINGS, ...parts.settings },
     reached: parts.reached ?? (() => {}),
     worker: Ledger.newWorker({ environment }),

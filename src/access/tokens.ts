@@ -60,6 +60,10 @@ export function principalOf({ name }: Pick<TokenRow, 'name'>): string {
   return `token:${name}`;
 }
 
+export function isTokenPrincipal(principal: string): boolean {
+  return principal.startsWith('token:');
+}
+
 /** Who has no token is judged elsewhere. */
 export function mayPrincipalWrite(principal: string, rows: readonly TokenRow[]): boolean {
   return rows.find((row) => principalOf(row) === principal)?.access !== 'read';

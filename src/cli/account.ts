@@ -1,6 +1,7 @@
 // Who runs the command, as far as the operating system tells.
 
 import { userInfo } from 'node:os';
+import { localPrincipal } from '../access/principals.ts';
 
 /** The name that this account has here; decisions say so, and how little that proves. */
 export function localAccount(): string {
@@ -9,4 +10,9 @@ export function localAccount(): string {
   } catch {
     return 'local account';
   }
+}
+
+/** Whoever runs the command, as rules name principals; whatever name is given beside it. */
+export function ownPrincipal(): string {
+  return localPrincipal(localAccount());
 }

@@ -195,6 +195,7 @@ function program(): Command {
     });
   tokenCommands(root);
   storeCommands(root);
+  principalCommands(root);
   root
     .command('show')
     .description('one operation: what was asked, who allowed it, what was tried, what is known and how')
@@ -283,6 +284,43 @@ function program(): Command {
     .option(...JSON_OUT)
     .action(async (destination: string, options) => {
       exitCode = await (await import('./policy.ts')).confirmPolicy(destination, options);
+    });
+  policy
+    .command('check')
+    .description('read a configuration, and say what its rules would have done with what is recorded')
+    .argument('<file>', 'the configuration')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (file: string, options) => {
+      exitCode = await (await import('./policy-rules.ts')).checkPolicy(file, options);
+    });
+  policy
+    .command('explain')
+    .description('what the rules said of an operation, and what they say now')
+    .argument('<id>', 'the operation (op_…)')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (id: string, options) => {
+      exitCode = await (await import('./policy-rules.ts')).explainPolicy(id, options);
+    });
+  policy
+    .command('history')
+    .description('what was in force for a server, since when, by whom')
+    .argument('<destination>', 'the server, by its name in the configuration')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (destination: string, options) => {
+      exitCode = await (await import('./policy-rules.ts')).policyHistory(destination, options);
+    });
+  policy
+    .command('revert')
+    .description('put an earlier configuration back; asks for the passphrase where it loosens anything')
+    .argument('<destination>', 'the server, by its name in the configuration')
+    .requiredOption(...DIGEST)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (destination: string, options) => {
+      exitCode = await (await import('./policy-rules.ts')).revertPolicy(destination, options);
     });
   policy
     .command('revoke')
@@ -438,6 +476,50 @@ function tokenCommands(root: Command): void {
     .option(...DATA)
     .action(async (name: string, options) => {
       exitCode = await (await import('./token.ts')).revokeToken(name, options);
+    });
+}
+
+function principalCommands(root: Command): void {
+  const principal = root
+    .command('principal')
+    .description('persons, agents and services by name, and the end of their access');
+  const NAME = ['<name>', 'such as token:planner or local:mara'] as const;
+  principal
+    .command('add')
+    .description('say what it is, and until when it may act')
+    .argument(...NAME)
+    .option('--kind <kind>', 'person (the default), agent or service', once)
+    .option('--expires <time>', 'such as 30d, 12h or P30D; never, when absent', once)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (name: string, options) => {
+      exitCode = await (await import('./principal.ts')).addPrincipal(name, options);
+    });
+  principal
+    .command('remove')
+    .description('end its access: what it asked for or approved, and has not left, is held')
+    .argument(...NAME)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (name: string, options) => {
+      exitCode = await (await import('./principal.ts')).removePrincipal(name, options);
+    });
+  principal
+    .command('restore')
+    .description('give back access that was removed; asks for the passphrase')
+    .argument(...NAME)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (name: string, options) => {
+      exitCode = await (await import('./principal.ts')).restorePrincipal(name, options);
+    });
+  principal
+    .command('list')
+    .description('everybody of whom something is recorded')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./principal.ts')).listPrincipals(options);
     });
 }
 

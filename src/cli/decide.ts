@@ -1,9 +1,11 @@
 // `counterfoil approve` and `deny`: the local owner's decisions, on exactly the digest that was shown.
 
+import { approvalsMissing } from '../core/decide.ts';
 import type { Operation } from '../core/operation.ts';
+import { leftOutWords } from '../core/queue-wording.ts';
 import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { DecisionResult, Ledger, OwnerRule, ReviewDecision } from '../engine/ledger.ts';
-import { localAccount } from './account.ts';
+import { localAccount, ownPrincipal } from './account.ts';
 import { dataDirectory, withLedger } from './data-directory.ts';
 import { instant, payloadLines, printable } from './lines.ts';
 import { CommandFault, EXIT, print, printJson } from './output.ts';
@@ -40,6 +42,7 @@ export async function decideReview(
       digest: options.digest,
       kind,
       by,
+      principal: ownPrincipal(),
       strength: 'same_account',
       ...(options.reason === undefined ? {} : { comment: options.reason }),
       ...(options.class === undefined ? {} : { toolClass: options.class }),
@@ -47,7 +50,8 @@ export async function decideReview(
     const result = await ledger.decideReview(await asStrongAsNeeded(ledger, asked, options));
     if (!result.decided) throw refusal(id, result);
     const { operation, rule } = result;
-    const decision = operation.review?.decision;
+    const decision = operation.review?.decision ?? operation.review?.approvals?.at(-1);
+    const missing = kind === 'approved' && operation.review ? approvalsMissing(operation.review) : 0;
     if (options.json === true) {
       printJson({
         operation: operation.id,
@@ -60,7 +64,9 @@ export async function decideReview(
     }
     print(`${operation.id}  ${kind} by ${printable(decision?.by ?? '')} at ${instant(decision?.at ?? 0)}`);
     print(`Strength: ${STRENGTHS[decision?.strength ?? 'same_account']}`);
-    if (kind === 'approved') {
+    if (missing > 0) {
+      print(`It is not sent yet: ${missing} more ${missing === 1 ? 'person' : 'persons'} must approve it.`);
+    } else if (kind === 'approved') {
       print(await sendingLine(ledger, operation));
     } else {
       print(`${labelOf(operation)}. ${sentenceOf(operation)}`);
@@ -162,6 +168,12 @@ function refusal(id: string, result: Extract<DecisionResult, { decided: false }>
       return new CommandFault(
         EXIT.notAllowed,
         `Nothing was decided: what cannot be taken back needs more than this account (same_account), which may be the agent's own. Set a passphrase in a terminal (${toType('passphrase set')}), then approve ${shown} again.`,
+      );
+    case 'not_an_approver':
+    case 'own_request':
+      return new CommandFault(
+        EXIT.notAllowed,
+        `Nothing was decided: ${leftOutWords(result.refusal)}. It still waits for a decision. See: ${toType(`policy explain ${shown}`)}`,
       );
     case 'review_expired':
       return new CommandFault(

@@ -90,6 +90,8 @@ function eventWords({ event }: HistoryEntry): string {
       return `allowed by the rule ${event.rule}`;
     case 'review_opened':
       return `a person is asked (${event.review.id}) until ${instant(event.review.expiresAt)}`;
+    case 'approved_in_part':
+      return `approved by ${printable(event.decision.by)}, one of several who must (strength: ${event.decision.strength})`;
     case 'approved':
     case 'denied':
       return `${event.type} by ${printable(event.decision.by)} (strength: ${event.decision.strength})`;

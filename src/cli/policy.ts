@@ -47,6 +47,7 @@ const HOW = {
   first: 'the first that was seen (same_account)',
   no_looser: 'taken from its file, as it loosens nothing (same_account)',
   passphrase: 'confirmed (passphrase)',
+  reverted: 'put back, as it loosens nothing (same_account)',
 } as const;
 
 function policyLines({ destination, inForce, waiting }: PolicyState): readonly string[] {

@@ -7,7 +7,7 @@ import { leftOutWords } from '../core/queue-wording.ts';
 import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import type { ActMode, Actor, ActReport, ActTarget, LeftOut } from '../engine/queue-acts.ts';
-import { localAccount } from './account.ts';
+import { localAccount, ownPrincipal } from './account.ts';
 import { dataDirectory, withLedger } from './data-directory.ts';
 import { approvalLines, checkPersonName, STRENGTHS } from './decide.ts';
 import { instant, printable } from './lines.ts';
@@ -166,9 +166,10 @@ async function act(named: readonly string[], options: ActOptions, verb: Verb): P
     const isTrial = options.dryRun === true;
     const purpose = targets.length === 0 || isTrial ? undefined : verb.purpose;
     const strength = await strengthFor(ledger, options.data, purpose, shown);
-    const report = await verb.does(ledger, targets, { by, strength }, { isTrial });
+    const actor: Actor = { by, principal: ownPrincipal(), strength };
+    const report = await verb.does(ledger, targets, actor, { isTrial });
     const lines = isTrial ? [DRY_RUN] : ((await verb.also?.(ledger, report)) ?? []);
-    return told(report, options, { verb, actor: { by, strength }, lines });
+    return told(report, options, { verb, actor, lines });
   });
 }
 

@@ -8,6 +8,7 @@ import type { Resolution } from '../core/lifecycle.ts';
 import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import type { ActMode, Actor, ActReport, ActTarget } from '../engine/queue-acts.ts';
+import { ownPrincipal } from './account.ts';
 import { withLedger } from './data-directory.ts';
 import { approvalLines } from './decide.ts';
 import { reasonOf } from './gateway-setup.ts';
@@ -128,9 +129,10 @@ export async function importQueue(file: string, options: ImportOptions): Promise
       `From ${printable(file)}:`,
       ...shown.flat(),
     ]);
-    const report = await doAll(ledger, wishes, { by, strength }, { isTrial });
+    const actor: Actor = { by, principal: ownPrincipal(), strength };
+    const report = await doAll(ledger, wishes, actor, { isTrial });
     const lines = isTrial ? [DRY_RUN] : [];
-    return told(report, options, { verb, actor: { by, strength }, lines });
+    return told(report, options, { verb, actor, lines });
   });
 }
 

@@ -84,7 +84,7 @@ async function openLedger(data: string): Promise<Ledger> {
 }
 
 /** `30d`, `12h`, or a duration of ISO 8601. */
-function lifetimeOf(text: string | undefined): number | undefined {
+export function lifetimeOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const [, count, unit] = /^(\d{1,5})([dh])$/.exec(text) ?? [];
   const lifetimeMs =

@@ -17,6 +17,7 @@ import {
   resumeWindowMs,
   type ToolDeclaration,
 } from './gateway-config.ts';
+import { checkPolicyFloor } from './policy-floor.ts';
 import { closest, type Finding, listed, type Path, type Problem } from './problem.ts';
 import { mayOverlap } from './server-versions.ts';
 import { identityFindings, isIrreversible, repeatOf, splitName } from './write-facts.ts';
@@ -159,6 +160,7 @@ function checkConfig(setup: Setup, config: GatewayConfig): readonly Finding[] {
     ),
     ...checkResumeWindow(setup, config),
     ...checkElapsed(setup, config),
+    ...checkPolicyFloor(config.policy, (tool) => irreversibleBy(setup, tool)),
   ];
 }
 
@@ -215,6 +217,18 @@ function checkClass(
   if (declared !== 'read' || write === undefined || declaration.contract_operation !== undefined) return [];
   const sentence = `${tool} is declared a read, and it is mapped to the write ${write.operation.id} of the contract ${write.contract.id}.`;
   return [{ path, sentence }];
+}
+
+/** Who says that a tool's writes cannot be taken back; `undefined` where nobody does. */
+function irreversibleBy(setup: Setup, tool: string): string | undefined {
+  const declaration = declarationOf(setup.config?.value, tool);
+  if (declaration?.class === 'irreversible') return 'this configuration';
+  const floor = operationsOf(setup, tool, declaration).find(({ operation }) => isIrreversible(operation));
+  if (floor !== undefined) return `the contract ${floor.contract.id}`;
+  const bound = setup.bindings.find(({ value }) =>
+    value.tools.some((row) => row.tool === tool && row.class === 'irreversible'),
+  );
+  return bound === undefined ? undefined : `the binding ${bound.value.id}`;
 }
 
 /** The operations that a tool's calls may be. */

@@ -16,6 +16,7 @@ import { sha256Hex } from '../core/digest.ts';
 import { type Binding, type BindingRow, type DeclaredClass, hasConditions, rowFor } from './binding.ts';
 import { executable } from './executable.ts';
 import { declarationOf, type GatewayConfig, type ToolDeclaration } from './gateway-config.ts';
+import { compiledPolicy } from './policy-config.ts';
 import { listed } from './problem.ts';
 import type { ToolChanges } from './tool-changes.ts';
 import { isIrreversible, repeatOf, splitName } from './write-facts.ts';
@@ -210,7 +211,15 @@ function assemble(
   };
   const digest = sha256Hex(canonicalJson(facts as unknown as JsonValue));
   const sending = sendingOf(config);
-  return Object.freeze({ ...facts, ...(sending === undefined ? {} : { sending }), digest });
+  const policy = config?.policy === undefined ? undefined : compiledPolicy(config.policy);
+  // In `observe` everything is sent as it comes, and says so.
+  const isJudged = policy !== undefined && mode !== 'observe' && facts.class !== 'read';
+  return Object.freeze({
+    ...facts,
+    ...(sending === undefined ? {} : { sending }),
+    ...(isJudged ? { policy } : {}),
+    digest,
+  });
 }
 
 function sendingOf(config: GatewayConfig | undefined): ToolFacts['sending'] {

@@ -2,6 +2,7 @@
 
 import { durationMs, type Mode, type RepeatClass } from '../core/contract.ts';
 import type { DeclaredClass } from './binding.ts';
+import { checkPolicy, type PolicyConfig } from './policy-config.ts';
 import { type Finding, listed } from './problem.ts';
 import { identityFindings } from './write-facts.ts';
 
@@ -69,6 +70,8 @@ export interface GatewayConfig {
   /** Persons or teams who may stop what is sent; for people to read, nobody is kept from stopping by it. */
   readonly may_stop?: readonly string[];
   readonly waivers?: readonly Waiver[];
+  /** Rules beside classes and modes: they only ask for more, except that one may take back a question of `strict`. */
+  readonly policy?: PolicyConfig;
   /** False: each client has a process of its own, which ends with it. */
   readonly resident?: boolean;
 }
@@ -102,6 +105,7 @@ export function checkGatewayConfig(config: GatewayConfig): readonly Finding[] {
     ),
     ...checkLimits(config),
     ...checkReviewUrl(config),
+    ...(config.policy === undefined ? [] : checkPolicy(config.policy)),
   ];
 }
 

@@ -7,6 +7,7 @@ import type { Binding, BindingRow } from './binding.ts';
 import type { Setup } from './check-together.ts';
 import { compileToolFacts } from './compile.ts';
 import { APPROVAL_LIFETIME_DEFAULT, WRITES_PER_HOUR_DEFAULT } from './gateway-config.ts';
+import { looserPolicy } from './policy-care.ts';
 import { listed } from './problem.ts';
 
 const MODE_CARE: { readonly [mode in Mode]: number } = { observe: 0, guard: 1, strict: 2 };
@@ -20,6 +21,7 @@ export function loosenedBy(next: Setup, before: Setup): readonly string[] {
     ...looserTools(next, before),
     ...looserBindings(next, before),
     ...otherReviews(next, before),
+    ...looserPolicy(next.config?.value.policy, before.config?.value.policy),
   ];
 }
 

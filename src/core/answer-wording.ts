@@ -308,6 +308,12 @@ function notSentParts(operation: Operation, words: Surroundings): readonly strin
         known,
         'Calling again asks a person again. Tell the user.',
       ];
+    case 'refused_by_rule':
+      return [
+        `${state} — ${endedWords(operation, words)} (${id}).`,
+        known,
+        'Do not repeat, reword, split or do it another way. Tell the user.',
+      ];
     case 'withdrawn_by_caller':
       return [`${state} — the caller took it back (${id}).`, known, 'It may be called again.'];
     default:

@@ -2,15 +2,45 @@
 
 import type { ToolClass, ToolFacts } from './contract.ts';
 import { isScopeKept, usableGuard } from './guarded-repeat.ts';
-import type { Operation, OperationId, Review, ReviewQuestion, Why } from './operation.ts';
+import {
+  approversOf,
+  type Operation,
+  type OperationId,
+  type Review,
+  type ReviewQuestion,
+  type Why,
+} from './operation.ts';
+import { type PolicyReason, unmetDemand, type Verdict } from './policy.ts';
 import { type Bounds, isBeyondBounds } from './repeatability.ts';
 
-/** The answer of a server's mode for one call: a rule by name, or the question that a person must answer. */
+/** What a server's mode and its owner's rules say of one call: a rule by name, a question to a person, or no. */
 export type Authority =
   | { readonly allowed: true; readonly rule: string }
-  | { readonly allowed: false; readonly question: ReviewQuestion };
+  | { readonly allowed: false; readonly question: ReviewQuestion; readonly refused?: undefined }
+  | { readonly allowed: false; readonly refused: PolicyReason; readonly question?: undefined };
 
-export function authorityFor(facts: ToolFacts): Authority {
+/** @param verdict what the policy says of the call; it asks for more, and takes back one question alone */
+export function authorityFor(facts: ToolFacts, verdict?: Verdict): Authority {
+  const authority = authorityOfClass(facts);
+  if (verdict === undefined || facts.mode === 'observe') return authority;
+  const { because, outcome } = verdict;
+  switch (outcome) {
+    case 'none':
+      return authority;
+    case 'refuse':
+      if (because === undefined) throw new Error('Assertion: what refuses has a name.');
+      return { allowed: false, refused: because };
+    case 'ask':
+      return authority.allowed ? { allowed: false, question: 'policy' } : authority;
+    case 'allow':
+      // The floor of D9 and the question what a tool is are no rule's to answer.
+      return !authority.allowed && authority.question === 'strict'
+        ? { allowed: true, rule: `policy: ${because?.rule}` }
+        : authority;
+  }
+}
+
+function authorityOfClass(facts: ToolFacts): Authority {
   const { mode = 'guard' } = facts;
   if (facts.class === 'read') throw new Error(`Assertion: ${facts.tool} is a read and needs no authority.`);
   const rule = `${mode}/${facts.class} (${facts.classSource})`;
@@ -28,10 +58,10 @@ export function authorityFor(facts: ToolFacts): Authority {
 }
 
 /** What a person must be asked although a rule had allowed it: the rule is stricter now. */
-export function questionNow(facts: ToolFacts | undefined): ReviewQuestion | undefined {
+export function questionNow(facts: ToolFacts | undefined, verdict?: Verdict): ReviewQuestion | undefined {
   if (facts === undefined || facts.class === 'read') return undefined;
-  const authority = authorityFor(facts);
-  return authority.allowed ? undefined : authority.question;
+  const authority = authorityFor(facts, verdict);
+  return authority.allowed ? undefined : (authority.question ?? 'policy');
 }
 
 export type Strength = NonNullable<Review['decision']>['strength'];
@@ -86,6 +116,12 @@ export interface SendingConditions {
   readonly isDistrusted?: boolean;
   /** The operation that this one supersedes, while that one is not settled. */
   readonly unsettledPredecessor: OperationId | undefined;
+  /** What the policy in force says of it now; absent where there is none, or nothing is known of the tool. */
+  readonly verdict?: Verdict | undefined;
+  /** Whose access is lost, of those on whose word it is sent. */
+  readonly accessLost?: Extract<Why, { readonly code: 'access_lost' }> | undefined;
+  /** A write that must have happened before, and is not known to have. */
+  readonly prerequisite?: Extract<Why, { readonly code: 'waits_for_prerequisite' }> | undefined;
 }
 
 export type SendingDecision =
@@ -101,7 +137,7 @@ export function judgeSending(operation: Operation, conditions: SendingConditions
   }
   const guardLost = lostGuard(operation, conditions);
   if (guardLost !== undefined) return refuse('park', guardLost);
-  const lost = lostAuthority(operation, facts, at);
+  const lost = lostAuthority(operation, conditions);
   if (lost?.code === 'digest_mismatch') return refuse('park', lost);
   if (lost !== undefined) return refuse(operation.effect === 'unknown' ? 'park' : 'hold', lost);
   const { goOn } = conditions;
@@ -113,6 +149,7 @@ export function judgeSending(operation: Operation, conditions: SendingConditions
   if (conditions.unsettledPredecessor !== undefined) {
     return refuse('wait', { code: 'waits_for_predecessor', operation: conditions.unsettledPredecessor });
   }
+  if (conditions.prerequisite !== undefined) return refuse('wait', conditions.prerequisite);
   if (conditions.lockedBy !== undefined) {
     return refuse('wait', { code: 'waits_for_operation', operation: conditions.lockedBy });
   }
@@ -137,13 +174,39 @@ function refuse(then: 'wait' | 'hold' | 'park', why: Why): SendingDecision {
   return { send: false, then, why };
 }
 
-function lostAuthority(operation: Operation, facts: ToolFacts | undefined, at: number): Why | undefined {
-  if (operation.review?.decision?.kind === 'approved') {
-    if (operation.review.digest !== operation.digest) return { code: 'digest_mismatch' };
-    if (at > operation.review.expiresAt) return { code: 'approval_expired' };
-    const isEnough = isStrongEnough(operation.review.decision.strength, facts?.class ?? operation.toolClass);
-    return isEnough ? undefined : { code: 'rule_stricter' };
+function lostAuthority(
+  operation: Operation,
+  { accessLost, at, facts, verdict }: SendingConditions,
+): Why | undefined {
+  const { review } = operation;
+  if (review?.decision?.kind === 'approved' && review.digest !== operation.digest) {
+    return { code: 'digest_mismatch' };
+  }
+  if (accessLost !== undefined) return accessLost;
+  if (review?.decision?.kind === 'approved') {
+    if (at > review.expiresAt) return { code: 'approval_expired' };
+    const isEnough = isStrongEnough(review.decision.strength, facts?.class ?? operation.toolClass);
+    return isEnough ? stricterPolicy(operation, review, verdict, at) : { code: 'rule_stricter' };
   }
   // No person decided: the rule that allowed it must still allow it. Equal or looser goes on.
-  return questionNow(facts) === undefined ? undefined : { code: 'rule_stricter' };
+  if (questionNow(facts, verdict) === undefined) return undefined;
+  return questionNow(facts) === undefined ? stricterBy(verdict?.because?.rule) : { code: 'rule_stricter' };
+}
+
+/** What the policy wants now is held against the approvals as they were given. */
+function stricterPolicy(
+  { requester }: Operation,
+  review: Review,
+  verdict: Verdict | undefined,
+  at: number,
+): Why | undefined {
+  if (verdict === undefined) return undefined;
+  if (verdict.outcome === 'refuse') return stricterBy(verdict.because?.rule);
+  const given = { by: approversOf(review), requester, openedAt: review.openedAt };
+  const unmet = unmetDemand(verdict.demands, given, at);
+  return unmet === undefined ? undefined : stricterBy(unmet.rule);
+}
+
+function stricterBy(rule: string | undefined): Why {
+  return { code: 'rule_stricter', ...(rule === undefined ? {} : { rule }) };
 }

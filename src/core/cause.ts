@@ -21,6 +21,8 @@ export const CAUSE_KINDS = [
   'bounds_used_up',
   'approval_expired',
   'rule_stricter',
+  /** Whoever asked for it or approved it may do so no more. */
+  'access_lost',
   /** Going on after many writes within an hour was not approved. */
   'go_on_refused',
   /** Closed, and what was read back is not what was written. */
@@ -110,6 +112,7 @@ function kindOfHeld(why: Why | undefined): CauseKind {
     case 'approval_expired':
       return why.waited === undefined ? 'approval_expired' : 'no_answer';
     case 'rule_stricter':
+    case 'access_lost':
     case 'go_on_refused':
       return why.code;
     default:
@@ -128,6 +131,7 @@ function kindOfReady({ attempts, effect, why }: Operation): CauseKind {
       return 'limit';
     case 'waits_for_operation':
     case 'waits_for_predecessor':
+    case 'waits_for_prerequisite':
     case 'waits_for_go_on':
       return 'other_first';
     case 'waits_until':

@@ -4,6 +4,8 @@
 // Member names are those of the contract files (snake_case), so that a fact can be traced from a decision to
 // the line that states it. `contracts/` checks files against the schema and compiles them into `ToolFacts`.
 
+import type { Policy } from './policy.ts';
+
 export type Grade = 'documented' | 'source' | 'drilled' | 'reported' | 'assumed' | 'not_documented';
 
 export interface FactEvidence {
@@ -505,6 +507,8 @@ export interface ToolFacts {
     readonly concurrency?: number;
     readonly rate?: { readonly writes: number; readonly perMs: number };
   };
+  /** Its owner's rules, which say of each call what they ask for; judged again when it is sent. */
+  readonly policy?: Policy;
   /** SHA-256 of the canonical form of the others: what "the same rule" means. */
   readonly digest: string;
 }

@@ -12,6 +12,7 @@ import type { ToolFacts } from './contract.ts';
 import type { Evidence } from './evidence.ts';
 import type { Effect } from './lifecycle.ts';
 import {
+  approversOf,
   assertNever,
   attemptsOfRound,
   type DecisionStrength,
@@ -24,11 +25,13 @@ import {
   type OperationId,
   type Proposal,
   type Review,
+  type ReviewedBy,
   type ReviewQuestion,
   type StatedResolution,
   type Why,
   wasEndedByWill,
 } from './operation.ts';
+import { type ApprovalDemands, unmetBy, type Verdict } from './policy.ts';
 import { type Bounds, nextStep } from './repeatability.ts';
 
 /** Identity and end of a review, should one have to be opened; made at the edge, where chance and time are. */
@@ -45,6 +48,7 @@ export type Command =
       readonly newReview: NewReview;
       /** A question about identity that a person must answer, whatever the tool's class. */
       readonly question?: ReviewQuestion;
+      readonly verdict?: Verdict | undefined;
     }
   | { readonly type: 'refuse_arguments'; readonly proposal: Proposal; readonly problem: ContentDigest }
   | {
@@ -78,7 +82,7 @@ export type Command =
       readonly type: 'decide_review';
       readonly review: string;
       readonly digest: string;
-      readonly decision: NonNullable<Review['decision']>;
+      readonly decision: ReviewedBy;
     }
   | { readonly type: 'lapse_review' }
   | {
@@ -86,6 +90,7 @@ export type Command =
       readonly by: 'caller' | string;
       readonly facts: ToolFacts;
       readonly newReview: NewReview;
+      readonly verdict?: Verdict | undefined;
       /** On a declared step: the proposal that this one takes the place of. */
       readonly supersedes?: OperationId;
     }
@@ -111,6 +116,12 @@ export type RefusalCode =
   | 'no_open_review'
   | 'review_expired'
   | 'strength_too_low'
+  /** A rule says who may approve it, and this is not one of them. */
+  | 'not_an_approver'
+  /** A rule wants somebody else than whoever asked for it. */
+  | 'own_request'
+  /** A rule says who may act on it, and this is not one of them. */
+  | 'not_an_operator'
   | 'not_at_this_stage'
   | 'unsettled'
   | 'needs_statement'
@@ -190,23 +201,30 @@ function propose(command: Extract<Command, { type: 'propose' }>, at: number): De
   const { facts, proposal, newReview } = command;
   return events(
     { type: 'proposed', at, proposal },
-    authorise(proposal.digest, facts, newReview, at, command.question),
+    authorise(proposal.digest, { facts, newReview, verdict: command.verdict }, at, command.question),
   );
 }
 
-/** Allowed by a rule that is named, or a review over exactly this digest. */
+/** Allowed by a rule that is named, a review over exactly this digest, or refused by a rule. */
 function authorise(
   digest: string,
-  facts: ToolFacts,
-  newReview: NewReview,
+  judged: {
+    readonly facts: ToolFacts;
+    readonly newReview: NewReview;
+    readonly verdict: Verdict | undefined;
+  },
   at: number,
   question?: ReviewQuestion,
 ): OperationEvent {
-  const authority = authorityFor(facts);
+  const { facts, newReview, verdict } = judged;
+  const authority = authorityFor(facts, verdict);
+  if (!authority.allowed && authority.refused !== undefined) {
+    return { type: 'closed', at, why: { code: 'refused_by_rule', because: authority.refused } };
+  }
   if (question === undefined && authority.allowed) return { type: 'allowed', at, rule: authority.rule };
   const asked = question ?? (authority.allowed ? undefined : authority.question);
   if (asked === undefined) throw new Error('Assertion: a review needs its question.');
-  return openReview(digest, asked, newReview, at);
+  return openReview(digest, asked, newReview, at, { demands: verdict?.demands });
 }
 
 function openReview(
@@ -214,14 +232,18 @@ function openReview(
   question: ReviewQuestion,
   newReview: NewReview,
   at: number,
-  because?: Why,
+  beside: { readonly because?: Why; readonly demands?: ApprovalDemands | undefined } = {},
 ): OperationEvent {
+  const { because, demands } = beside;
+  const ends = at + (demands?.lifetime?.ms ?? Number.POSITIVE_INFINITY);
   const review: Review = {
     digest,
     question,
     openedAt: at,
     ...newReview,
+    expiresAt: Math.min(newReview.expiresAt, ends),
     ...(because === undefined ? {} : { because }),
+    ...(demands === undefined ? {} : { demands }),
   };
   return { type: 'review_opened', at, review };
 }
@@ -252,16 +274,17 @@ function startAttempt(
     case 'park':
       return events({ type: 'parked', at, why: afterWaiting(operation, judged.why) });
     case 'hold': {
-      const { facts } = command.conditions;
-      const asked = judged.why.code === 'go_on_refused' ? 'many_writes' : questionNow(facts);
+      const { facts, verdict } = command.conditions;
+      const asked = judged.why.code === 'go_on_refused' ? 'many_writes' : questionNow(facts, verdict);
       const earlier = operation.review?.question;
       // A rule that became stricter asks its own question; what has run out asks the same again.
       const isStricter = judged.why.code === 'rule_stricter';
       const question = (isStricter ? (asked ?? earlier) : (earlier ?? asked)) ?? 'irreversible';
       const why = afterWaiting(operation, judged.why);
+      const beside = { because: why, demands: verdict?.demands };
       return events(
         { type: 'held', at, why },
-        openReview(operation.digest, question, command.newReview, at, why),
+        openReview(operation.digest, question, command.newReview, at, beside),
       );
     }
   }
@@ -279,6 +302,7 @@ function isSameWhy(one: Why | undefined, other: Why): boolean {
   const isAboutOperation =
     one.code === 'waits_for_operation' ||
     one.code === 'waits_for_predecessor' ||
+    one.code === 'waits_for_prerequisite' ||
     one.code === 'waits_for_go_on';
   return !isAboutOperation || one.operation === (other as typeof one).operation;
 }
@@ -438,11 +462,27 @@ function decideReview(
   if (decision.kind === 'approved' && !isStrongEnough(decision.strength, toolClass)) {
     return { refusal: 'strength_too_low' };
   }
-  if (decision.kind === 'approved') return events({ type: 'approved', at, decision });
+  if (decision.kind === 'approved') return approve(operation, review, decision, at);
   const denied: OperationEvent = { type: 'denied', at, decision };
   // Denying that it is sent again says nothing about the try whose result is unknown (D8, "Close").
   if (operation.effect === 'unknown') return events(denied, { type: 'parked', at, why: { code: 'denied' } });
   return events(denied);
+}
+
+/** One more approval: the last of those that are wanted lets it go on. */
+function approve({ requester }: Operation, review: Review, decision: ReviewedBy, at: number): Decision {
+  const by = decision.principal ?? decision.by;
+  const unmet = unmetBy(review.demands, by, requester);
+  if (unmet !== undefined) return { refusal: unmet.what === 'separate' ? 'own_request' : 'not_an_approver' };
+  const before = approversOf(review);
+  if (before.includes(by)) return { refusal: 'already_decided' };
+  const isLast = approvalsMissing(review) <= 1;
+  return events({ type: isLast ? 'approved' : 'approved_in_part', at, decision });
+}
+
+/** How many persons have still to approve it. */
+export function approvalsMissing(review: Review): number {
+  return Math.max(0, (review.demands?.quorum?.persons ?? 1) - approversOf(review).length);
 }
 
 /** A review that ends undecided closes the operation; while something is unknown it goes back to a person. */
@@ -459,10 +499,10 @@ function reopen(operation: Operation, command: Extract<Command, { type: 'reopen'
     return { refusal: isUnsettled(operation) ? 'unsettled' : 'not_at_this_stage' };
   }
   if (command.by === 'caller' && wasEndedByWill(operation)) return { refusal: 'not_at_this_stage' };
+  const { facts, newReview, verdict } = command;
   const authorised = authorise(
     operation.digest,
-    command.facts,
-    command.newReview,
+    { facts, newReview, verdict },
     at,
     unansweredQuestion(operation),
   );

@@ -70,6 +70,7 @@ export const TRANSITIONS = {
   allowed: { from: ['proposed'], to: 'ready' },
   review_opened: { from: ['proposed', 'held'], to: 'awaiting_approval' },
   approved: { from: ['awaiting_approval'], to: 'ready' },
+  approved_in_part: { from: ['awaiting_approval'], to: 'same' },
   denied: { from: ['awaiting_approval'], to: 'closed' },
   waiting: { from: ['ready'], to: 'same' },
   held: { from: ['ready'], to: 'held' },

@@ -15,6 +15,7 @@ import {
   type Stage,
   stageAfter,
 } from './lifecycle.ts';
+import type { ApprovalDemands, PolicyReason, RecordedVerdict } from './policy.ts';
 
 export type OperationId = string & { readonly brand?: 'OperationId' };
 
@@ -41,7 +42,9 @@ export type ReviewQuestion =
   /** The write that is one too many within an hour: whether to go on. */
   | 'many_writes'
   /** The caller says that it is really wanted once more. */
-  | 'again';
+  | 'again'
+  /** A rule of the policy wants a person to decide. */
+  | 'policy';
 
 /** Recorded in `observe` mode: sent whatever the ledger held, so not guarded. What `guard` would have done. */
 export type Observed =
@@ -62,16 +65,35 @@ export interface Review {
   readonly expiresAt: number;
   /** Why an earlier approval no longer holds, when this review replaces one: the operation is *held*. */
   readonly because?: Why;
-  readonly decision?: {
-    readonly kind: 'approved' | 'denied';
-    readonly by: string;
-    readonly at: number;
-    readonly strength: DecisionStrength;
-    readonly comment?: ContentDigest;
-    /** The digest of the frozen list that was decided on as one, where it was; this operation's own is in it. */
-    readonly list?: string;
-  };
+  /** What the policy wanted of an approval when the review was opened. */
+  readonly demands?: ApprovalDemands;
+  /** Approvals of other persons, where more than one is wanted; the last one is the decision. */
+  readonly approvals?: readonly ReviewedBy[];
+  readonly decision?: ReviewedBy;
 }
+
+/** One person's answer to a review. */
+export interface ReviewedBy {
+  readonly kind: 'approved' | 'denied';
+  /** As the person is called; a command takes any name that it is given. */
+  readonly by: string;
+  /** Who it is known to be, as rules name principals; `by` where the door knows no more. */
+  readonly principal?: string;
+  readonly at: number;
+  readonly strength: DecisionStrength;
+  readonly comment?: ContentDigest;
+  /** The digest of the frozen list that was decided on as one, where it was; this operation's own is in it. */
+  readonly list?: string;
+}
+
+/** Whoever has approved it in this review, as rules name principals. */
+export function approversOf({ approvals = [], decision }: Review): readonly string[] {
+  const all = decision === undefined ? approvals : [...approvals, decision];
+  return all.filter(({ kind }) => kind === 'approved').map(({ by, principal }) => principal ?? by);
+}
+
+/** What is known of a principal who may act no more; `not_confirmed`: what is known is too old. */
+export type AccessLost = 'removed' | 'expired' | 'not_confirmed';
 
 /** Why the operation is where it is, in codes that `wording` turns into sentences. */
 export type Why =
@@ -93,7 +115,25 @@ export type Why =
   | { readonly code: 'waits_until'; readonly until: number }
   /** `waited`: what it had waited for until then, where that is why it was not sent in time. */
   | { readonly code: 'approval_expired'; readonly waited?: 'waits_for_destination' }
-  | { readonly code: 'rule_stricter' }
+  /** `rule`: the one of the policy that is not met any more; absent where the tool's class or the mode is. */
+  | { readonly code: 'rule_stricter'; readonly rule?: string }
+  /** A rule refused it: nobody is asked. */
+  | { readonly code: 'refused_by_rule'; readonly because: PolicyReason }
+  /** Whoever asked for it or approved it may not do so any more, or that cannot be confirmed now. */
+  | {
+      readonly code: 'access_lost';
+      readonly who: 'requester' | 'approver';
+      readonly principal: string;
+      readonly how: AccessLost;
+    }
+  /** Another write of this run must be known to have happened before; `operation`: the latest one there is. */
+  | {
+      readonly code: 'waits_for_prerequisite';
+      readonly rule: string;
+      readonly tool: string;
+      readonly effect: 'accepted' | 'verified';
+      readonly operation?: OperationId;
+    }
   | { readonly code: 'looking_up'; readonly nextAt: number }
   | { readonly code: 'reading_back' }
   | { readonly code: 'destination_still_working'; readonly nextAt: number }
@@ -147,6 +187,8 @@ export interface Operation {
   /** What allowed it, when no person did: the rule by name. */
   readonly rule?: string;
   readonly factsDigest: string;
+  /** What the policy said of it when it was proposed; absent where there was none. */
+  readonly policy?: RecordedVerdict;
   /** SHA-256 of the tool's name, schema and annotations, where it was listed: what a confirmed class is kept by. */
   readonly toolDigest?: string;
   readonly contract?: string;
@@ -224,6 +266,7 @@ export type Proposal = Pick<
   | 'toolClass'
   | 'repeat'
   | 'factsDigest'
+  | 'policy'
   | 'toolDigest'
   | 'contract'
   | 'intentKey'
@@ -289,8 +332,10 @@ export type OperationEvent = Timed &
     | { readonly type: 'proposed'; readonly proposal: Proposal }
     | { readonly type: 'allowed'; readonly rule: string }
     | { readonly type: 'review_opened'; readonly review: Review }
-    | { readonly type: 'approved'; readonly decision: NonNullable<Review['decision']> }
-    | { readonly type: 'denied'; readonly decision: NonNullable<Review['decision']> }
+    | { readonly type: 'approved'; readonly decision: ReviewedBy }
+    /** One of several persons whose approval is wanted. */
+    | { readonly type: 'approved_in_part'; readonly decision: ReviewedBy }
+    | { readonly type: 'denied'; readonly decision: ReviewedBy }
     | { readonly type: 'waiting'; readonly why: Why }
     | { readonly type: 'held'; readonly why: Why }
     | { readonly type: 'attempt_started'; readonly attempt: Attempt }
@@ -372,6 +417,7 @@ function copyOf(operation: Operation): Draft {
     toolDigest: operation.toolDigest,
     repeat: operation.repeat,
     factsDigest: operation.factsDigest,
+    policy: operation.policy,
     contract: operation.contract,
     intentKey: operation.intentKey,
     crossRunHash: operation.crossRunHash,
@@ -433,6 +479,10 @@ function apply(draft: Draft, event: Exclude<OperationEvent, { type: 'proposed' }
     case 'approved':
     case 'denied':
       applyDecision(draft, event);
+      return;
+    case 'approved_in_part':
+      if (draft.review === undefined) throw new Error(`Assertion: ${draft.id} has no review to decide.`);
+      draft.review = { ...draft.review, approvals: [...(draft.review.approvals ?? []), event.decision] };
       return;
     case 'waiting':
       draft.why = event.why;

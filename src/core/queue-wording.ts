@@ -13,6 +13,7 @@ const HEADINGS: { readonly [kind in CauseKind]: (destination: string) => string 
   bounds_used_up: (destination) => `Bounds used up, for ${destination}`,
   approval_expired: (destination) => `Approvals expired, for ${destination}`,
   rule_stricter: (destination) => `A rule for ${destination} became stricter`,
+  access_lost: (destination) => `Access was lost, for work to ${destination}`,
   go_on_refused: (destination) => `Going on after many writes to ${destination} was not approved`,
   read_back_differs: (destination) => `Read back from ${destination} and different`,
   approval: (destination) => `Waiting for approval, to ${destination}`,
@@ -33,6 +34,7 @@ const WHAT_TO_DO: { readonly [kind in CauseKind]: string } = {
   bounds_used_up: 'No more is tried without a person.',
   approval_expired: 'A new decision is needed.',
   rule_stricter: 'A new decision is needed.',
+  access_lost: 'Whoever asked or approved may not any more. A new decision is needed, and their access.',
   go_on_refused: 'A new decision is needed.',
   read_back_differs: 'Whether these writes took effect cannot be told from the record. Look at it.',
   approval: 'A person must decide.',
@@ -89,6 +91,12 @@ export function leftOutWords(why: RefusalCode | 'not_found' | 'claimed'): string
       return 'its review has ended';
     case 'strength_too_low':
       return 'it cannot be taken back, and needs the passphrase of the owner';
+    case 'not_an_approver':
+      return 'a rule says who may approve it, and this is somebody else';
+    case 'not_an_operator':
+      return 'a rule says who may act on it, and this is somebody else';
+    case 'own_request':
+      return 'a rule wants somebody else to approve it than whoever asked for it';
     case 'unsettled':
     case 'not_at_this_stage':
       return 'that cannot be done with it as it is now';

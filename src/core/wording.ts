@@ -4,6 +4,7 @@
 import { isFoundByLookUp, lookedUpAt, unlikeReadBack, verifiedAt } from './known-facts.ts';
 import { type Effect, type Stage } from './lifecycle.ts';
 import {
+  type AccessLost,
   assertNever,
   isStatementCurrent,
   type Operation,
@@ -11,7 +12,8 @@ import {
   type StatedResolution,
   type Why,
 } from './operation.ts';
-import { clock, named, quoted, sentences, upperFirst } from './quoting.ts';
+import type { ApprovalDemands, PolicyReason } from './policy.ts';
+import { clock, NAME, named, quoted, sentences, upperFirst } from './quoting.ts';
 
 /** Words that the operation itself does not carry, because they are content or configuration. */
 export interface Surroundings {
@@ -186,6 +188,8 @@ function questionFor(question: ReviewQuestion | undefined, askedBy: string | und
       return 'Many writes were made within an hour. A person must say whether to go on.';
     case 'again':
       return `${askedBy === undefined ? 'The caller' : named(askedBy)} says that a second one is really wanted. A person must decide.`;
+    case 'policy':
+      return 'A rule of the policy wants a person to approve this exact action first.';
     case 'irreversible':
     case undefined:
       return 'A person must approve this exact action first.';
@@ -328,6 +332,8 @@ export function endedWords(operation: Operation, words: Surroundings): string {
       return `the arguments do not fit the tool${words.quote === undefined ? '' : `: ${quoted(words.quote)}`}`;
     case 'withdrawn_by_caller':
       return 'the caller took it back';
+    case 'refused_by_rule':
+      return `refused by a rule: ${reasonWords(why.because)}`;
     default:
       return '';
   }
@@ -342,6 +348,8 @@ export function waitWords({ destination, why }: Operation, words: Surroundings):
       return `waits for ${why.operation}, whose place it takes, to be settled`;
     case 'waits_for_go_on':
       return `waits for a person to say, with ${why.operation}, whether to go on after many writes`;
+    case 'waits_for_prerequisite':
+      return prerequisiteWords(why);
     case 'waits_for_destination':
       return `waits for ${destination} to answer again`;
     case 'waits_for_place':
@@ -363,13 +371,61 @@ const LOST_GUARD = {
   distrusted: 'the destination has passed over a key before',
 } as const;
 
+const LOST_ACCESS: { readonly [how in AccessLost]: string } = {
+  removed: 'was removed',
+  expired: 'has expired',
+  not_confirmed: 'cannot be confirmed now',
+};
+
+function accessWords({ how, principal, who }: Extract<Why, { code: 'access_lost' }>): string {
+  const whose = who === 'requester' ? 'who asked for it' : 'who approved it';
+  return `The access of ${named(principal)}, ${whose}, ${LOST_ACCESS[how]}.`;
+}
+
+function prerequisiteWords(why: Extract<Why, { code: 'waits_for_prerequisite' }>): string {
+  const which = why.operation === undefined ? `; none is known in this run` : ` ${why.operation}`;
+  const wanted = why.effect === 'verified' ? 'a verified' : 'an accepted';
+  return `waits for ${wanted} ${named(why.tool)}${which}`;
+}
+
+/** What a rule of the policy says, with its name. */
+export function reasonWords({ limit, part, rule }: PolicyReason): string {
+  const name = quoted(rule, NAME);
+  switch (part) {
+    case 'then':
+      return name;
+    case 'propose':
+      return `${name} names who may ask for it, and the requester is not among them`;
+    case 'per_run':
+      return `${name} lets ${counted(limit ?? 0, 'write')} of a run go without a person`;
+    case 'not_judged':
+      return `${name} cannot be judged for it, for instance because a field is missing`;
+  }
+}
+
+/** What rules want of an approval, each with the name of its rule: rests of a sentence. */
+export function demandWords(demands: ApprovalDemands): readonly string[] {
+  const { approvers = [], lifetime, quorum, separate } = demands;
+  const by = (rule: string): string => `(${quoted(rule, NAME)})`;
+  return [
+    ...approvers.map(({ names, rule }) => `by one of ${listedNames(names, names.length)} ${by(rule)}`),
+    ...(quorum === undefined ? [] : [`by ${counted(quorum.persons, 'person')} ${by(quorum.rule)}`]),
+    ...(separate === undefined ? [] : [`by somebody else than whoever asked for it ${by(separate)}`]),
+    ...(lifetime === undefined ? [] : [`for ${lasting(lifetime.ms)} ${by(lifetime.rule)}`]),
+  ];
+}
+
 /** Why an operation is held or with a person, as a sentence. */
 export function whyWords(why: Why | undefined, destination: string): string {
   switch (why?.code) {
     case 'approval_expired':
       return 'The approval has expired.';
     case 'rule_stricter':
-      return 'The rule for this tool became stricter.';
+      return why.rule === undefined
+        ? 'The rule for this tool became stricter.'
+        : `The rule ${quoted(why.rule, NAME)} became stricter, and is not met.`;
+    case 'access_lost':
+      return accessWords(why);
     case 'no_lookup':
       return `No answer came back that settles it, and ${destination} offers no way to look it up.`;
     case 'lookups_exhausted':

@@ -1,5 +1,6 @@
 // What every part of the engine works with: the ports, the injected world, and the ledger's own settings.
 
+import type { AccessAnswer } from '../access/ask-source.ts';
 import type { JsonObject } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
 import { hmacSha256Hex } from '../core/digest.ts';
@@ -47,6 +48,8 @@ export interface EngineContext {
   readonly factsFor: FactsSource;
   /** Brings the facts up to date with what persons have decided since: work that has waited is judged by them. */
   readonly refreshFacts: () => Promise<void>;
+  /** Whether a principal still has access, by the command that a policy names. Never rejects. */
+  readonly askAccess: (command: readonly string[], principal: string) => Promise<AccessAnswer>;
   readonly settings: LedgerSettings;
   readonly reached: Reached;
   /** This process, as claims name it. */

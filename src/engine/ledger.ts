@@ -3,7 +3,7 @@
 import { hkdfSync } from 'node:crypto';
 import { isLooserClass, isStrongEnough, type Strength } from '../core/authority.ts';
 import type { ToolClass, ToolFacts } from '../core/contract.ts';
-import { decide, type RefusalCode } from '../core/decide.ts';
+import { approvalsMissing, decide, type RefusalCode } from '../core/decide.ts';
 import { type Operation, type OperationId, type Review } from '../core/operation.ts';
 import { type Json, StoreFault } from '../store/port.ts';
 import {
@@ -27,6 +27,7 @@ import { Owner } from './owner.ts';
 import { readPayload } from './payload.ts';
 import { Policies } from './policies.ts';
 import { Presence } from './presence.ts';
+import { Principals } from './principals.ts';
 import { type Again, Proposals, type Proposed } from './proposals.ts';
 import { Queue } from './queue.ts';
 import { QueueActs } from './queue-acts.ts';
@@ -51,6 +52,8 @@ export interface ReviewDecision {
   readonly digest: string;
   readonly kind: 'approved' | 'denied';
   readonly by: string;
+  /** Who it is known to be, as rules name principals; `by` where the door knows no more. */
+  readonly principal?: string;
   readonly strength: NonNullable<Review['decision']>['strength'];
   readonly comment?: string;
   /** For a tool that nobody has classified: the class that becomes the rule. `ordinary` when absent. */
@@ -107,6 +110,7 @@ export class Ledger {
   readonly tools: SeenTools;
   readonly repeats: Repeats;
   readonly tokens: Tokens;
+  readonly principals: Principals;
   readonly queue: Queue;
   readonly queueActs: QueueActs;
   readonly tasks: Tasks;
@@ -129,7 +133,9 @@ export class Ledger {
   constructor(context: EngineContext) {
     this.#context = context;
     this.#given = context.answersOut.given;
-    this.#sender = new Sender(context);
+    this.tokens = new Tokens(context);
+    this.principals = new Principals(context, this.tokens);
+    this.#sender = new Sender(context, this.principals);
     this.circuits = this.#sender.circuits;
     this.guards = this.#sender.trust;
     this.#presence = new Presence(context);
@@ -141,7 +147,6 @@ export class Ledger {
     this.policies = new Policies(context);
     this.tools = new SeenTools(context);
     this.repeats = new Repeats(context);
-    this.tokens = new Tokens(context);
     this.readings = new Readings(context, this.#holders);
     this.queue = new Queue(context, this.#holders);
     this.queueActs = new QueueActs(context, this.queue.claims);
@@ -537,6 +542,7 @@ export class Ledger {
         decision: {
           kind: decision.kind,
           by: decision.by,
+          ...(decision.principal === undefined ? {} : { principal: decision.principal }),
           at,
           strength: decision.strength,
           ...(comment === undefined ? {} : { comment: comment.digest }),
@@ -568,7 +574,13 @@ export class Ledger {
         type: 'decide_review',
         review: review?.id ?? '',
         digest: review === undefined ? '' : wholeDigest(review, decision),
-        decision: { kind: decision.kind, by: decision.by, at, strength: decision.strength },
+        decision: {
+          kind: decision.kind,
+          by: decision.by,
+          ...(decision.principal === undefined ? {} : { principal: decision.principal }),
+          at,
+          strength: decision.strength,
+        },
       },
       at,
     );
@@ -601,6 +613,8 @@ export class Ledger {
   async #ruleOf(operation: Operation, decision: ReviewDecision, at: number): Promise<OwnerRule | undefined> {
     const { review } = operation;
     if (decision.kind !== 'approved' || review === undefined || !asksForClass(review)) return undefined;
+    // Of several persons the last one says what the tool is.
+    if (approvalsMissing(review) > 1) return undefined;
     // Without a digest of the tool nobody could tell that it is still the one that was classified.
     if (operation.toolDigest === undefined || operation.toolDigest === '') return undefined;
     const definition = await this.readings.toolDefinition(operation);

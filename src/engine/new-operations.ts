@@ -15,10 +15,12 @@ import {
   type Proposal,
   type ReviewQuestion,
 } from '../core/operation.ts';
+import { recordedVerdict, type Verdict } from '../core/policy.ts';
 import { type Change, StoreFault, type StreamWrite } from '../store/port.ts';
 import { type EngineContext, newId, newReview, SALT_BYTES, scopeNow } from './context.ts';
 import { type Draft, keysOf, payloadText } from './draft.ts';
 import { digestOf } from './payload.ts';
+import { judgeProposal } from './policy-judging.ts';
 import {
   contentDocument,
   type LockRecords,
@@ -89,7 +91,13 @@ export class NewOperations {
     // What is observed, or wanted once more, takes the place of nothing.
     const isBeside = extras.observed !== undefined || extras.question === 'again';
     const step = isBeside ? undefined : await this.stepOf(draft, run);
-    const made = this.#proposal(draft, run, keys[0] ?? '', extras, step?.earlier?.operation.id);
+    const judged = await judgeProposal(context, draft, run.reference);
+    const made = this.#proposal(draft, run, keys[0] ?? '', extras, {
+      supersedes: step?.earlier?.operation.id,
+      verdict: judged?.verdict,
+    });
+    const isHeldBack =
+      extras.observed === undefined && (await this.#sender.principals.mayBeLost(draft.call.requester));
     // What `sendBy` and the absence of a result are counted from: after everything that took time.
     const at = context.environment.now();
     const withdrawn = await this.#withdrawn(step, made.proposal.id, at);
@@ -97,7 +105,13 @@ export class NewOperations {
       await readLocks(context.store, context.tenant, made.proposal.target?.locks),
       withdrawn.locks,
     );
-    const first = this.#firstEvents(draft, made.proposal, locks, step?.earlier, extras, at);
+    const first = this.#firstEvents(
+      draft,
+      made.proposal,
+      { locks, predecessor: step?.earlier, verdict: judged?.verdict, isHeldBack },
+      extras,
+      at,
+    );
     const attempt = first.events.find((event) => event.type === 'attempt_started');
     context.reached('before_propose_commit');
     const notedAt = context.environment.monotonic();
@@ -121,6 +135,7 @@ export class NewOperations {
         ...superseded,
         ...(run.write === undefined ? [] : [run.write]),
         ...(extras.beside === undefined ? [] : [extras.beside(operation.id)]),
+        ...(judged?.writes(operation.id) ?? []),
       ],
       claims: [{ key: made.proposal.intentKey, sequence: extras.sequence, holder: stream }],
       documents: made.documents,
@@ -174,8 +189,15 @@ export class NewOperations {
     }
   }
 
-  #proposal(draft: Draft, run: ResolvedRun, key: string, extras: Extras, supersedes: string | undefined) {
+  #proposal(
+    draft: Draft,
+    run: ResolvedRun,
+    key: string,
+    extras: Extras,
+    judged: { readonly supersedes?: string | undefined; readonly verdict?: Verdict | undefined },
+  ) {
     const context = this.#context;
+    const { supersedes, verdict } = judged;
     const { call, facts } = draft;
     const id = newId(context, 'op');
     const stamp = facts.stamp === undefined ? undefined : id;
@@ -236,6 +258,7 @@ export class NewOperations {
       ...(target === undefined ? {} : { target }),
       ...(stamp === undefined ? {} : { stamp }),
       ...(supersedes === undefined ? {} : { supersedes }),
+      ...(verdict === undefined ? {} : { policy: recordedVerdict(verdict) }),
       ...(extras.previous === undefined ? {} : { previous: extras.previous }),
       ...(extras.observed === undefined ? {} : { observed: extras.observed }),
       ...(facts.changedFrom === undefined ? {} : { classBefore: facts.changedFrom }),
@@ -251,12 +274,18 @@ export class NewOperations {
   #firstEvents(
     draft: Draft,
     proposal: Proposal,
-    locks: LockRecords,
-    predecessor: OperationRecord | undefined,
+    standing: {
+      readonly locks: LockRecords;
+      readonly predecessor: OperationRecord | undefined;
+      readonly verdict: Verdict | undefined;
+      /** Something is to be asked before it is sent: the sender does that. */
+      readonly isHeldBack: boolean;
+    },
     extras: Extras,
     at: number,
   ): { readonly events: readonly OperationEvent[]; readonly operation: Operation } {
     const context = this.#context;
+    const { isHeldBack, locks, predecessor, verdict } = standing;
     // At most one of the two decisions below opens it.
     const review = newReview(context, at);
     const command: Command = {
@@ -264,6 +293,7 @@ export class NewOperations {
       proposal,
       facts: draft.facts,
       newReview: review,
+      verdict,
       ...(extras.question === undefined ? {} : { question: extras.question }),
     };
     const proposed = decide(undefined, command, at);
@@ -276,7 +306,10 @@ export class NewOperations {
     const isAnswering = extras.observed !== undefined || this.#sender.circuits.isClosed(proposal.destination);
     // A place is claimed with a count of those that are taken: the sender does that too.
     const isBounded = extras.observed === undefined && allowanceOf(draft.facts) !== undefined;
-    const isConnected = destination?.isConnected() === true && isAnswering && !isBounded;
+    // Whoever is to be asked, and what must have happened before, are read before it is sent, by the sender as well.
+    const isAsked = (verdict?.requires.length ?? 0) > 0 || draft.facts.policy?.access !== undefined;
+    const isConnected =
+      destination?.isConnected() === true && isAnswering && !isBounded && !isAsked && !isHeldBack;
     // Connecting takes time that no claim should be held for: the sender does it, and claims then.
     if (!isConnected && extras.goOn === undefined) return { events: proposed.events, operation };
     const lock =
@@ -303,6 +336,7 @@ export class NewOperations {
           digest: proposal.digest,
           connected: isConnected,
           connectionDetail: '',
+          verdict,
           goOn: extras.goOn === undefined ? undefined : { operation: extras.goOn, standing: 'asked' },
           lockedBy: lock === undefined ? undefined : lockedBy(lock.state, operation.id),
           unsettledPredecessor:
@@ -376,7 +410,7 @@ export class NewOperations {
   async refuseArguments(draft: Draft, run: ResolvedRun, problem: string): Promise<OperationRecord> {
     const context = this.#context;
     const at = context.environment.now();
-    const made = this.#proposal(draft, run, keysOf(context, draft, run)[0] ?? '', { sequence: 0 }, undefined);
+    const made = this.#proposal(draft, run, keysOf(context, draft, run)[0] ?? '', { sequence: 0 }, {});
     const document = contentDocument(
       'problem',
       made.proposal.id,

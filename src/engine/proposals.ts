@@ -15,6 +15,7 @@ import { StoreFault, type StreamId } from '../store/port.ts';
 import { type EngineContext, newReview } from './context.ts';
 import { type Draft, keysOf } from './draft.ts';
 import { type Extras, FateUnknown, NewOperations } from './new-operations.ts';
+import { verdictOf } from './policy-judging.ts';
 import { type OperationRecord, readLocks, readOperation, withDelivery } from './records.ts';
 import type { ResolvedRun, Runs } from './runs.ts';
 import type { Sender, StartedAttempt } from './sender.ts';
@@ -346,6 +347,7 @@ export class Proposals {
         by: 'caller',
         facts: draft.facts,
         newReview: newReview(context, context.environment.now()),
+        verdict: verdictOf(draft, run.reference),
         ...(replaced === undefined ? {} : { supersedes: replaced }),
       }),
       ...(step === undefined || replaced === undefined

@@ -11,6 +11,7 @@ import {
   type Operation,
   type OperationId,
 } from '../core/operation.ts';
+import { refusedOperator } from '../core/policy.ts';
 import type { ContentDocument, Json } from '../store/port.ts';
 import type { CauseClaim, CauseClaims } from './cause-claims.ts';
 import { type EngineContext, newReview, SALT_BYTES } from './context.ts';
@@ -19,6 +20,8 @@ import { takeStep } from './steps.ts';
 
 export interface Actor {
   readonly by: string;
+  /** Who it is known to be, as rules name principals; `by` where the door knows no more. */
+  readonly principal?: string;
   readonly strength: DecisionStrength;
 }
 
@@ -77,9 +80,10 @@ export class QueueActs {
   state(
     targets: readonly ActTarget[],
     finding: { readonly resolution: Resolution; readonly looked: string },
-    { by, strength }: Actor,
+    actor: Actor,
     mode: ActMode = {},
   ): Promise<ActReport> {
+    const { by, strength } = actor;
     const { resolution } = finding;
     const documents = new Map<string, ContentDocument>();
     const document = ({ id }: Operation): ContentDocument => {
@@ -87,7 +91,7 @@ export class QueueActs {
       documents.set(id, made);
       return made;
     };
-    return this.#act(targets, by, {
+    return this.#act(targets, actor, {
       ...mode,
       document,
       command: (operation, at) => ({
@@ -102,8 +106,9 @@ export class QueueActs {
   }
 
   /** Opens a review that shows what is not known and what was stated; nothing is sent without its approval. */
-  sendAgain(targets: readonly ActTarget[], { by, strength }: Actor, mode: ActMode = {}): Promise<ActReport> {
-    return this.#act(targets, by, {
+  sendAgain(targets: readonly ActTarget[], actor: Actor, mode: ActMode = {}): Promise<ActReport> {
+    const { by, strength } = actor;
+    return this.#act(targets, actor, {
       ...mode,
       command: (_operation, at) => ({
         type: 'order_again',
@@ -116,8 +121,9 @@ export class QueueActs {
   }
 
   /** Closed by name, with what is not known left unknown for ever. */
-  close(targets: readonly ActTarget[], { by, strength }: Actor, mode: ActMode = {}): Promise<ActReport> {
-    return this.#act(targets, by, {
+  close(targets: readonly ActTarget[], actor: Actor, mode: ActMode = {}): Promise<ActReport> {
+    const { by, strength } = actor;
+    return this.#act(targets, actor, {
       ...mode,
       command: () => ({ type: 'give_up', by, strength }),
       isDone: ({ stage, why }) => stage === 'closed' && why?.code === 'given_up' && why.by === by,
@@ -125,8 +131,9 @@ export class QueueActs {
   }
 
   /** The wish alone is recorded: the process that holds the destination looks. */
-  lookUp(targets: readonly ActTarget[], { by }: Actor, mode: ActMode = {}): Promise<ActReport> {
-    return this.#act(targets, by, {
+  lookUp(targets: readonly ActTarget[], actor: Actor, mode: ActMode = {}): Promise<ActReport> {
+    const { by } = actor;
+    return this.#act(targets, actor, {
       ...mode,
       command: () => ({ type: 'order_look_up', by }),
       isDone: ({ stage, why }) =>
@@ -162,7 +169,7 @@ export class QueueActs {
     // A decision that would be taken on nothing is none.
     const isTaken = mayAny.includes(true) && mode.isTrial !== true;
     const decision = isTaken ? await this.#decided(list, actor, now) : { ...actor, at: now };
-    const report = await this.#act(targets, actor.by, {
+    const report = await this.#act(targets, actor, {
       ...mode,
       command: (operation) => renewal(operation, { ...decision, list: list.digest }),
       isDone: ({ review }) => review?.decision?.list === list.digest,
@@ -185,12 +192,19 @@ export class QueueActs {
   /** The one row of a decision on a list: the first decision stands. */
   async #decided(
     { digest, operations }: FrozenList,
-    { by, strength }: Actor,
+    { by, principal, strength }: Actor,
     at: number,
   ): Promise<ListDecision> {
     const { store, tenant } = this.#context;
     const stream = `list:${digest}`;
-    const decision: ListDecision = { act: 'renew', by, strength, at, operations };
+    const decision: ListDecision = {
+      act: 'renew',
+      by,
+      ...(principal === undefined ? {} : { principal }),
+      strength,
+      at,
+      operations,
+    };
     const event = { type: 'list_decided', ...decision };
     const [result] = await store.commit([
       {
@@ -216,12 +230,12 @@ export class QueueActs {
     return contentDocument('statement', operation, Buffer.from(looked, 'utf8'), salt);
   }
 
-  async #act(targets: readonly ActTarget[], by: string, act: Act): Promise<ActReport> {
+  async #act(targets: readonly ActTarget[], actor: Actor, act: Act): Promise<ActReport> {
     const done: Operation[] = [];
     const already: Operation[] = [];
     const leftOut: LeftOut[] = [];
     for (const target of targets) {
-      const result = await this.#one(target, by, act);
+      const result = await this.#one(target, actor, act);
       if ('why' in result) leftOut.push(result);
       else if (result.isNew) done.push(result.after);
       else already.push(result.after);
@@ -231,7 +245,7 @@ export class QueueActs {
 
   async #one(
     { operation: id, version }: ActTarget,
-    by: string,
+    { by, principal = by }: Actor,
     act: Act,
   ): Promise<LeftOut | { readonly isNew: boolean; readonly after: Operation }> {
     const context = this.#context;
@@ -243,6 +257,8 @@ export class QueueActs {
         if (await this.#hasChanged(record, version)) return { operation: id, why: 'changed' };
         const claim = await this.#claimOfAnother(record.operation, by);
         if (claim !== undefined) return { operation: id, why: 'claimed', claim };
+        if (refusedOperator(record.operation.policy, principal) !== undefined)
+          return { operation: id, why: 'not_an_operator' };
       }
       if (act.isTrial === true) return this.#tried(record.operation, act);
       const document = act.document?.(record.operation);
@@ -295,11 +311,18 @@ function renewal(
   { digest, effect, review }: Operation,
   decision: Omit<NonNullable<NonNullable<Operation['review']>['decision']>, 'kind'>,
 ): Command {
-  const { at, by, list, strength } = decision;
+  const { at, by, list, principal, strength } = decision;
   return {
     type: 'decide_review',
     review: effect === 'not_sent' && review?.because?.code === 'approval_expired' ? review.id : '',
     digest,
-    decision: { kind: 'approved', by, at, strength, ...(list === undefined ? {} : { list }) },
+    decision: {
+      kind: 'approved',
+      by,
+      ...(principal === undefined ? {} : { principal }),
+      at,
+      strength,
+      ...(list === undefined ? {} : { list }),
+    },
   };
 }

@@ -17,6 +17,8 @@ import { Circuits, isItsOwn } from './circuits.ts';
 import { type EngineContext, newId, newReview, scopeNow } from './context.ts';
 import { GuardTrust } from './guard-trust.ts';
 import { readPayload, type StoredPayload } from './payload.ts';
+import { judgeSendingNow } from './policy-judging.ts';
+import type { Principals } from './principals.ts';
 import { Recorder } from './recorder.ts';
 import { type LockRecords, type OperationRecord, readOperation } from './records.ts';
 import { describe, factsUnknown, readReport } from './reports.ts';
@@ -65,10 +67,12 @@ export class Sender {
   readonly circuits: Circuits;
   readonly #allowances: Allowances;
   readonly #checks: Checks;
+  readonly principals: Principals;
   #closing = false;
 
-  constructor(context: EngineContext) {
+  constructor(context: EngineContext, principals: Principals) {
     this.#context = context;
+    this.principals = principals;
     this.trust = new GuardTrust(context);
     this.#recorder = new Recorder(context, this.trust);
     this.circuits = new Circuits(context);
@@ -278,6 +282,8 @@ export class Sender {
     const { destination, tool, under } = record.operation;
     const isDistrusted = under !== undefined && (await this.trust.isLost(destination, tool));
     const scope = facts && scopeNow(context, facts);
+    const { operation } = record;
+    const judged = await judgeSendingNow(context, this.principals, operation, payload.arguments, facts);
     context.reached('before_attempt_commit');
     const notedAt = environment.monotonic();
     const at = environment.now();
@@ -307,6 +313,7 @@ export class Sender {
           goOn,
           scope,
           isDistrusted,
+          ...judged,
           noRoom: room.noRoom,
         },
       }),

@@ -13,6 +13,7 @@ import {
   type Proposal,
   type ReviewQuestion,
 } from '../../src/core/operation.ts';
+import type { Verdict } from '../../src/core/policy.ts';
 import { type Bounds, DEFAULT_BOUNDS } from '../../src/core/repeatability.ts';
 
 export const SECOND_MS = 1_000;
@@ -207,6 +208,7 @@ export interface SetupOptions {
   readonly bounds?: Partial<Bounds>;
   readonly proposal?: Partial<Proposal>;
   readonly question?: ReviewQuestion;
+  readonly verdict?: Verdict;
 }
 
 const REVIEW_LIFETIME_MS = 8 * HOUR_MS;
@@ -303,13 +305,13 @@ export function setup(options: SetupOptions = {}) {
     },
     decides(
       kind: 'approved' | 'denied',
-      { review = current().review?.id ?? '', digest = current().digest } = {},
+      { review = current().review?.id ?? '', digest = current().digest, by = 'Mara' } = {},
     ): Decision {
       return run({
         type: 'decide_review',
         review,
         digest,
-        decision: { kind, by: 'Mara', at: now, strength: 'passphrase' },
+        decision: { kind, by, at: now, strength: 'passphrase' },
       });
     },
     lapse: () => run({ type: 'lapse_review' }),
@@ -329,6 +331,7 @@ export function setup(options: SetupOptions = {}) {
     facts,
     newReview: newReview(),
     ...(options.question === undefined ? {} : { question: options.question }),
+    verdict: options.verdict,
   });
   return bundle;
 }

@@ -31,6 +31,8 @@ const EXPECTED: {
   // "held → awaiting_approval by itself, with a fresh review over the present facts".
   review_opened: { at: ['proposed', 'held'], then: 'awaiting_approval' },
   approved: { at: ['awaiting_approval'], then: 'ready' },
+  // "Quorum: n distinct persons on the same digest": it waits for the others.
+  approved_in_part: { at: ['awaiting_approval'] },
   denied: { at: ['awaiting_approval'], then: 'closed' },
   // "Wait", "Hold" and the claim are judged before an attempt, so only of what is ready (D8).
   waiting: { at: ['ready'] },

@@ -10,8 +10,10 @@ import {
   unrepresentableText,
   unusableText,
 } from '../../src/core/answer-wording.ts';
+import type { SendingConditions } from '../../src/core/authority.ts';
 import { EFFECTS, STAGES, type Stage } from '../../src/core/lifecycle.ts';
 import { evolve, type Operation, type Why } from '../../src/core/operation.ts';
+import type { PolicyReason, Verdict } from '../../src/core/policy.ts';
 import { quoted } from '../../src/core/quoting.ts';
 import {
   effectLabel,
@@ -92,7 +94,38 @@ function askedForMore(): readonly Operation[] {
     one.start({ noRoom: why });
     return one.operation;
   });
-  return [...asked, waiting, refused, ...guardLost, ...waitsForRoom];
+  return [...asked, waiting, refused, ...guardLost, ...waitsForRoom, ...askedByRules()];
+}
+
+/** What the rules of a policy come to. */
+function askedByRules(): readonly Operation[] {
+  const verdict = (outcome: Verdict['outcome'], part: PolicyReason['part'] = 'then'): Verdict => ({
+    policy: 'policy-1',
+    outcome,
+    because: { rule: 'Two for money', part, limit: 5 },
+    requires: [],
+  });
+  const parts = ['then', 'propose', 'per_run', 'not_judged'] as const;
+  const refused = parts.map((part) => setup({ verdict: verdict('refuse', part) }).operation);
+  const held = (conditions: Partial<SendingConditions>): Operation => {
+    const one = setup();
+    one.start(conditions);
+    return one.operation;
+  };
+  const lost = (['removed', 'expired', 'not_confirmed'] as const).flatMap((how) =>
+    (['requester', 'approver'] as const).map((who) =>
+      held({ accessLost: { code: 'access_lost', who, principal: 'agent:planner', how } }),
+    ),
+  );
+  const before = { code: 'waits_for_prerequisite', rule: 'Snapshot first', tool: 'snapshot_vm' } as const;
+  return [
+    setup({ verdict: verdict('ask') }).operation,
+    ...refused,
+    ...lost,
+    held({ verdict: verdict('ask') }),
+    held({ prerequisite: { ...before, effect: 'verified', operation: 'op_9K2' } }),
+    held({ prerequisite: { ...before, effect: 'accepted' } }),
+  ];
 }
 
 /** What `observe` records, sent once and never by us. */
@@ -204,6 +237,9 @@ describe('the states that are worded here', () => {
       not_guarded: 'reached',
       waits_for_go_on: 'reached',
       go_on_refused: 'as the reason of a review',
+      access_lost: 'as the reason of a review',
+      waits_for_prerequisite: 'reached',
+      refused_by_rule: 'reached',
     };
     for (const [code, how] of Object.entries(all)) {
       if (how === 'reached') expect([...codes]).toContain(code);

@@ -17,8 +17,12 @@ export interface Room {
 export const ROOMS: { readonly [room: string]: Room } = {
   core: { arrows: [], node: [], packages: [] },
 
-  contracts: { arrows: ['core'], node: ['fs', 'module'], packages: ['ajv', 'ajv-formats', 'yaml'] },
-  access: { arrows: ['core'], node: ['crypto', 'fs', 'path'], packages: [] },
+  contracts: {
+    arrows: ['core'],
+    node: ['fs', 'module'],
+    packages: ['@marcbachmann/cel-js', 'ajv', 'ajv-formats', 're2js', 'yaml'],
+  },
+  access: { arrows: ['core'], node: ['child_process', 'crypto', 'fs', 'path'], packages: [] },
   store: {
     arrows: ['core'],
     node: ['assert', 'crypto', 'fs', 'path', 'timers'],
@@ -39,7 +43,9 @@ export const ROOMS: { readonly [room: string]: Room } = {
   engine: {
     arrows: [
       'core',
-      { to: 'access/tokens.ts', as: 'types', because: 'rows of tokens are kept as other rows are' },
+      { to: 'access/tokens.ts', because: 'rows of tokens are kept as other rows are' },
+      { to: 'access/standing.ts', because: 'whether a principal may still act is judged in one place' },
+      { to: 'access/ask-source.ts', as: 'types', because: 'what may come of asking; compose hands it in' },
       'store/port.ts',
       'destination/port.ts',
     ],
