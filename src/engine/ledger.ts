@@ -111,7 +111,7 @@ export class Ledger {
   readonly queueActs: QueueActs;
   readonly tasks: Tasks;
   /** Which destinations do not answer now, since when, and when each is tried again. */
-  readonly circuits: Pick<Circuits, 'list' | 'close'>;
+  readonly circuits: Pick<Circuits, 'list' | 'of' | 'close'>;
   /** Which tools' guards are counted on no longer, since which operation; and a person's way to count on one again. */
   readonly guards: Pick<GuardTrust, 'list' | 'restore'>;
   readonly #context: EngineContext;

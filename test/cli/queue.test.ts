@@ -280,6 +280,7 @@ describe('bad input', PATIENT, () => {
     [['claim', CAUSE, '--for', 'soon'], 2, /--for soon is no time/],
     [['claim', CAUSE], 3, /Nothing open belongs to/],
     [['release', CAUSE], 5, /Nobody has claimed/],
+    [['reset', 'fixtures'], 3, /no circuit of fixtures was ever open\. No circuit is open\./],
     [['hand-over', CAUSE], 2, /required option '--to <name>' not specified/],
   ] as const)('counterfoil queue %j', async (args, code, sentence) => {
     const { command, start } = fixtureWorld(cleanUps, []);
