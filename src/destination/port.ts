@@ -85,7 +85,11 @@ export interface AskRequest {
 
 export type AskReport =
   | { readonly answered: true; readonly reply: Reply }
-  | { readonly answered: false; readonly detail: string };
+  /**
+   * `not_asked`: something of ours stands in the way. `unusable`: there was an answer, and nothing can be told from it.
+   * Without either nothing came, and the destination may be away.
+   */
+  | { readonly answered: false; readonly detail: string; readonly because?: 'not_asked' | 'unusable' };
 
 /** A callback as it came: the exact bytes of its body, and its headers, names in small letters. */
 export interface GivenNotice {

@@ -1,8 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { composeHttpDestination, composeLedger } from '../../src/compose.ts';
 import type { JsonObject } from '../../src/core/canonical.ts';
+import { FAILURES_MAX } from '../../src/core/circuit.ts';
 import { deadUrl, type HttpFixture, startDestination } from '../destination/http-fixture.ts';
 import { contractOf, type HttpWorld, httpWorld, TICKET, writeFiles } from './http-world.ts';
 import { operationOf, until } from './setup.ts';
@@ -87,6 +89,33 @@ test('a reply that is cut is unknown, and the record is found by its look-up', a
   ]);
   expect([world.writes(), world.records()]).toEqual([1, 1]);
 });
+
+test('a look-up whose answers cannot be used says nothing of the destination: its circuit stays closed, and others are sent', async () => {
+  const world = await setup({
+    fault: 'lookup_no_end',
+    operation: { ...TICKET, lookups: [paged(2)] },
+    settings: { ...SHORT, callerWaitMs: 100 },
+  });
+  const first = await world.propose({ title: 'a' });
+  const actor = { by: 'Mara', strength: 'same_account' } as const;
+  // Two pages each: as many look-ups in a row as would open the circuit of a destination that is away, and one more.
+  while (world.questions() < 2 * (FAILURES_MAX + 1)) {
+    await world.ledger.queueActs.lookUp([{ operation: first }], actor);
+    await setTimeout(10);
+  }
+  const asked = await until(world.ledger, first, () => true);
+  expect(asked).toMatchObject({ stage: 'checking', effect: 'unknown' });
+  expect(await world.ledger.circuits.list()).toEqual([]);
+  expect(await world.write({ title: 'b' })).toMatchObject({ stage: 'closed', effect: 'accepted' });
+  expect(world.writes()).toBe(2);
+});
+
+/** The look-up of a ticket, over so many pages at most. */
+function paged(pages: number): JsonObject {
+  const [lookup] = TICKET['lookups'] as readonly [JsonObject];
+  const http = { ...(lookup['http'] as JsonObject), pages: { next: { link: 'next' }, pages_max: pages } };
+  return { ...lookup, http };
+}
 
 test('a template that names what a call does not give is refused in a sentence, and nothing is sent', async () => {
   const world = await setup();

@@ -200,7 +200,8 @@ export class HttpDestination implements Destination {
     return startExchange(this.#pool, {
       method,
       path,
-      headers: { ...DEFAULT_HEADERS, ...own, ...configured },
+      // What was frozen is what was reviewed: nothing that is configured takes its place.
+      headers: { ...DEFAULT_HEADERS, ...configured, ...own },
       ...(body === undefined ? {} : { body }),
       replyMaxBytes: this.#options.replyMaxBytes ?? REPLY_MAX_BYTES,
       headersMs,
@@ -249,16 +250,25 @@ export class HttpDestination implements Destination {
       const { pages, ...filled } = JSON.parse(request.payload) as JsonObject & { readonly pages?: unknown };
       asked = { filled, pages: pages as Pages | undefined };
     } catch {
-      return { answered: false, detail: 'the question is no JSON' };
+      return { answered: false, ...NOT_ASKED, detail: 'the question is no JSON' };
     }
+    const heard: Heard = { isAsked: false, isAnswered: false };
     const one = (at: PageAddress | undefined): Promise<Reply | string> =>
-      this.#askOnce(asked.filled, at, endsAt);
+      this.#askOnce(asked.filled, at, { endsAt, heard });
     const answer = asked.pages === undefined ? await one(undefined) : await readPages(asked.pages, one);
     if (typeof answer !== 'string') return { answered: true, reply: answer };
-    return { answered: false, detail: this.#clean(`${request.tool} gave no answer: ${answer}`) };
+    return {
+      answered: false,
+      ...(heard.isAnswered ? UNUSABLE : heard.isAsked ? {} : NOT_ASKED),
+      detail: this.#clean(`${request.tool} gave no answer: ${answer}`),
+    };
   }
 
-  async #askOnce(filled: JsonObject, at: PageAddress | undefined, endsAt: number): Promise<Reply | string> {
+  async #askOnce(
+    filled: JsonObject,
+    at: PageAddress | undefined,
+    { endsAt, heard }: { readonly endsAt: number; readonly heard: Heard },
+  ): Promise<Reply | string> {
     const query =
       at !== undefined && 'query' in at ? { query: { ...(filled['query'] as JsonObject), ...at.query } } : {};
     const made = madeFrom({ ...filled, ...query });
@@ -275,6 +285,7 @@ export class HttpDestination implements Destination {
     const free = await this.#asking.take(endsAt - Date.now());
     if (free === undefined) return ALL_TAKEN;
     let slow = '';
+    heard.isAsked = true;
     const exchange = this.#start(made.request, path, headers, {
       onSlow: (phase) => {
         slow = phase;
@@ -285,7 +296,7 @@ export class HttpDestination implements Destination {
     this.#under.add(waiting);
     const timer = setTimeout(() => exchange.abort('timed out'), Math.max(0, endsAt - Date.now()));
     try {
-      return await this.#answerOf(await exchange.done, slow);
+      return await this.#answerOf(await exchange.done, slow, heard);
     } finally {
       clearTimeout(timer);
       this.#under.delete(waiting);
@@ -293,14 +304,19 @@ export class HttpDestination implements Destination {
     }
   }
 
-  async #answerOf(end: ExchangeEnd, slow: string): Promise<Reply | string> {
+  async #answerOf(end: ExchangeEnd, slow: string, heard: Heard): Promise<Reply | string> {
     if (end.left === 'no' || end.ended !== 'whole') {
       if (end.left === 'no' && end.proof !== 'refused_by_sender') this.#isReachable = false;
+      heard.isAnswered ||= end.left === 'maybe' && end.ended === 'unreadable';
       return slow === '' ? end.detail : slow;
     }
     const unpacked = await this.#unpacked(end, 'json');
-    if ('unreadable' in unpacked) return unpacked.unreadable;
+    if ('unreadable' in unpacked) {
+      heard.isAnswered = true;
+      return unpacked.unreadable;
+    }
     const { doubt } = unpacked.reply;
+    heard.isAnswered ||= doubt !== 'gateway';
     return doubt === undefined ? unpacked.reply : `it was answered with ${end.status}, as ${DOUBTS[doubt]}`;
   }
 
@@ -372,6 +388,15 @@ export class HttpDestination implements Destination {
     return this.#options.secrets.without(text);
   }
 }
+
+/** Of one question, over all of its pages: whether it left, and whether anything of use or not came back. */
+interface Heard {
+  isAsked: boolean;
+  isAnswered: boolean;
+}
+
+const NOT_ASKED = { because: 'not_asked' } as const;
+const UNUSABLE = { because: 'unusable' } as const;
 
 const DEFAULT_HEADERS = {
   accept: 'application/json',
