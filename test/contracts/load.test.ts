@@ -428,6 +428,25 @@ describe('loadContract', () => {
   });
 });
 
+it.each([
+  ['update', 'changes a record that is there'],
+  ['delete', 'removes one'],
+])('a look-up that takes any record for proof of a write with the effect %s is refused', (effect, does) => {
+  const text = changed(
+    changed(
+      changed(CONTRACT, 'effect: create', `effect: ${effect}`),
+      'applied_if_content_matches',
+      'applied',
+    ),
+    ", content: [{path: /title, equals: '{title}'}]",
+    '',
+  );
+  const loaded = loadContract(text, 'f');
+  expect(loaded.ok ? [] : loaded.problems.map(({ sentence }) => sentence)).toEqual([
+    `A look-up of task.create takes any record that it finds for proof, and the write ${does}: found.where has to say what shows that it was done.`,
+  ]);
+});
+
 describe('loadBinding', () => {
   it('gives a binding that is right', () => {
     expect(loadBinding(BINDING, 'f')).toMatchObject({ ok: true, binding: { id: 'tasks-server' } });
