@@ -111,7 +111,7 @@ limits: {elapsed: PT24H}
 
   test.each([
     [['contract', 'check', '/nowhere.yaml'], '/nowhere.yaml cannot be read: there is no such file.'],
-    [['contract', 'draft'], 'A draft is made of one description: --openapi FILE, or --tools FILE'],
+    [['contract', 'draft'], 'A draft is made of one description: --openapi FILE, --tools FILE with'],
     [
       ['contract', 'check', '--tools', '/nowhere.json'],
       '/nowhere.json cannot be read: there is no such file.',
