@@ -39,9 +39,13 @@ export function queueCommands(root: Command, common: CommonOptions): void {
   queue
     .command('list', { isDefault: true })
     .description('every cause, with what it has caught')
+    // What is no command of queue comes here, and is told so.
+    .allowExcessArguments()
     .option(...common.data)
     .option(...common.json)
-    .action(async (options) => ends(await (await import('./queue.ts')).queue(options)));
+    .action(async (options, { args }: Command) =>
+      ends(await (await import('./queue.ts')).queue({ ...options, named: args })),
+    );
   command('show', 'one cause: its operations at their versions, and the digest of the list')
     .argument('<cause>', 'the cause (cause_…)')
     .action(async (cause: string, options) =>

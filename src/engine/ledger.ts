@@ -144,7 +144,7 @@ export class Ledger {
     this.tokens = new Tokens(context);
     this.readings = new Readings(context, this.#holders);
     this.queue = new Queue(context, this.#holders);
-    this.queueActs = new QueueActs(context, this.queue.claims);
+    this.queueActs = new QueueActs(context, this.queue);
     this.#notices = new Notices(context, this.readings, this.#sender.recorder);
     this.tasks = new Tasks(
       context,
