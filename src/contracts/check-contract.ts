@@ -86,7 +86,9 @@ function checkLookup(operation: ContractOperation, lookup: Lookup, path: Path): 
       `A look-up of ${operation.id} proves something only if the content matches, and found.content names nothing to compare.`,
     );
   }
-  const isAnyRecord = found !== undefined && (found.where ?? []).length === 0;
+  // What is asked for by our own reference is ours.
+  const isAskedByOurs = templateNames(tool).some((name) => name === '$stamp' || name === '$key');
+  const isAnyRecord = !isAskedByOurs && found !== undefined && (found.where ?? []).length === 0;
   if (tool !== undefined && proves.present === 'applied' && isAnyRecord && operation.effect in CHANGES) {
     say(
       ['found'],

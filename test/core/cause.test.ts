@@ -59,7 +59,7 @@ describe('a destination that gives no answer is one cause', () => {
     ]);
     expect(groupByCause([{ operation: alone, version: 1 }])[0]?.nextAt).toBeUndefined();
     expect(sentenceOf(alone)).toBe(
-      'To be checked when a gateway to tasks runs; none runs now. It may or may not have happened. Do not repeat it.',
+      'To be checked when a gateway to tasks-eu runs; none runs now. It may or may not have happened. Do not repeat it.',
     );
     expect(kindOf(setupLost())).toBe('no_answer');
   });

@@ -110,6 +110,14 @@ test('a look-up whose answers cannot be used says nothing of the destination: it
   expect(world.writes()).toBe(2);
 });
 
+test('a write that hangs takes the last connection for writes, and it is looked up all the same', async () => {
+  const configuration = { pool: { connections: 1 } };
+  const world = await setup({ fault: 'drop_reply', configuration, settings: SHORT });
+  const operation = await world.write({ title: 'a' });
+  expect(operation).toMatchObject({ stage: 'closed', effect: 'accepted', record: { id: 'T-1' } });
+  expect([world.writes(), world.records(), world.questions()]).toEqual([1, 1, 1]);
+});
+
 /** The look-up of a ticket, over so many pages at most. */
 function paged(pages: number): JsonObject {
   const [lookup] = TICKET['lookups'] as readonly [JsonObject];
