@@ -50,7 +50,7 @@ export class Checks {
     let facts = context.factsFor(operation.destination, operation.tool, args);
     if (facts === undefined) {
       // Connecting makes the server list its tools; one that is still missing then can be asked nothing.
-      const connection = await destination.connect();
+      const connection = await destination.connect('question');
       if (!connection.connected) return 'later';
       facts = context.factsFor(operation.destination, operation.tool, args) ?? factsUnknown(operation);
     }
@@ -208,8 +208,8 @@ export class Checks {
   ): Promise<Asked> {
     const filled = fillTemplate(presentMembers(question.arguments as JsonObject, values.arguments), values);
     if (!filled.ok) return { answered: false };
-    if (!destination.isConnected()) {
-      const connection = await destination.connect();
+    if (!(destination.isAskable?.() ?? destination.isConnected())) {
+      const connection = await destination.connect('question');
       if (!connection.connected) {
         if (connection.isAway !== false) await this.#circuits.failed(destination.name);
         return { answered: false };

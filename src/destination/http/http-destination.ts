@@ -112,11 +112,15 @@ export class HttpDestination implements Destination {
   }
 
   isConnected(): boolean {
-    return this.#closing === undefined && this.#isReachable && this.#writing.isFree && this.#rest.isOver;
+    return this.isAskable() && this.#writing.isFree;
+  }
+
+  isAskable(): boolean {
+    return this.#closing === undefined && this.#isReachable && this.#rest.isOver;
   }
 
   /** That it can be connected to, that every secret is there, and that there is a place in line; nothing is sent. */
-  async connect(): Promise<ConnectReport> {
+  async connect(purpose?: 'question'): Promise<ConnectReport> {
     if (this.#closing !== undefined) return { connected: false, detail: CLOSED };
     if (!this.#rest.isOver) return { connected: false, detail: this.#rest.words, isAway: false };
     if (!this.#isReachable) {
@@ -126,7 +130,9 @@ export class HttpDestination implements Destination {
       const report = await this.#connecting;
       if (!report.connected) return report;
     }
-    if (await this.#writing.whenFree(this.#options.timeouts.queueMs)) return { connected: true };
+    // Questions have connections of their own, so that what hangs can still be asked about.
+    if (purpose === 'question' || (await this.#writing.whenFree(this.#options.timeouts.queueMs)))
+      return { connected: true };
     return { connected: false, detail: ALL_TAKEN, isAway: false };
   }
 
