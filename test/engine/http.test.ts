@@ -212,19 +212,20 @@ test('a conditional write changes what it was meant for, and nothing that has ch
   expect([world.writes(), world.records()]).toEqual([3, 2]);
 });
 
+const GUARD = {
+  kind: 'request_key',
+  carrier: { in: 'header', name: 'Repeatability-Request-ID', encoding: 'uuid' },
+  scope: ['endpoint'],
+  window: { kind: 'unknown', from: 'client_timestamp', after: 'rejected' },
+  same: { result: 'replays_original' },
+  different: { result: 'rejected' },
+  in_flight: { result: 'unknown' },
+  evidence: { grade: 'documented' },
+};
+
 test('a repeat carries the same key, the same bytes and the same instant of its first sending', async () => {
-  const guard = {
-    kind: 'request_key',
-    carrier: { in: 'header', name: 'Repeatability-Request-ID', encoding: 'uuid' },
-    scope: ['endpoint'],
-    window: { kind: 'unknown', from: 'client_timestamp', after: 'rejected' },
-    same: { result: 'replays_original' },
-    different: { result: 'rejected' },
-    in_flight: { result: 'unknown' },
-    evidence: { grade: 'documented' },
-  };
   const headers = { 'Repeatability-First-Sent': '{$first_sent}' };
-  const operation = { ...TICKET, guards: [guard], http: { ...(TICKET['http'] as object), headers } };
+  const operation = { ...TICKET, guards: [GUARD], http: { ...(TICKET['http'] as object), headers } };
   const world = await setup({ fault: 'rst_before', operation });
   expect(await world.write({ title: 'a' })).toMatchObject({ stage: 'closed', effect: 'accepted' });
   const [first, second] = world.sent().map((one) => ({
@@ -340,6 +341,26 @@ describe('notices', () => {
     await world.ledger.notice(told({ type: 'ticket.refused', data: { reference: id } }));
     const record = await world.ledger.readings.record(id);
     expect(record?.operation).toMatchObject({ stage: 'closed', effect: 'rejected' });
+  });
+
+  test('one that says it of one of two tries says nothing of the other', async () => {
+    const window = { kind: 'duration', at_least: 'P1D', after: 'executes_again' };
+    const counted = { ...GUARD, window, in_flight: { result: 'waits' }, strength: 'enforced' };
+    const world = await setup({
+      fault: 'rst_before',
+      operation: { ...operation, guards: [counted] },
+      configuration,
+      environment: { SIGNING: SECRET },
+    });
+    const { id, ...written } = await world.write({ title: 'a' });
+    expect([written.effect, world.writes(), world.records()]).toEqual(['accepted', 2, 1]);
+    const notice = told({ type: 'ticket.refused', data: { reference: id } });
+    expect(await world.ledger.notice(notice)).toMatchObject({ recorded: true, again: false });
+    const record = await world.ledger.readings.record(id);
+    expect(record?.operation).toMatchObject({ stage: 'closed', effect: 'accepted' });
+    expect(record?.operation.evidence).toContainEqual(
+      expect.objectContaining({ kind: 'notice', means: 'rejected' }),
+    );
   });
 
   test('what is not the destination’s own, names nothing or says nothing is not recorded', async () => {
