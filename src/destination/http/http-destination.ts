@@ -10,6 +10,7 @@ import { sha256Hex } from '../../core/digest.ts';
 import { type FrozenWrite, type HttpRequest, keyOf, madeFrom } from '../../core/http-request.ts';
 import { compare } from '../../core/reply-places.ts';
 import { valueAt } from '../../core/template.ts';
+import { describe } from '../departure.ts';
 import type {
   AskReport,
   AskRequest,
@@ -24,7 +25,7 @@ import type {
   SendRequest,
 } from '../port.ts';
 import { REPLY_MAX_BYTES } from '../reply-cap.ts';
-import { describe, type Exchange, type ExchangeEnd, startExchange } from './exchange.ts';
+import { type Exchange, type ExchangeEnd, startExchange } from './exchange.ts';
 import { type PageAddress, type Pages, readPages } from './pages.ts';
 import { type UnpackedReply, unpackReply } from './reply.ts';
 import { Rest } from './rest.ts';
