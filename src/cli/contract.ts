@@ -15,7 +15,7 @@ import {
 } from '../contracts/gateway-config.ts';
 import { lintAgreement, waiverFor } from '../contracts/going-live.ts';
 import { type GatewaySetup, loadOwnersFile } from '../contracts/load.ts';
-import { formatProblem } from '../contracts/problem.ts';
+import { closest, formatProblem } from '../contracts/problem.ts';
 import { argumentsOfTools, readToolList, type ToolListing } from '../contracts/tool-listing.ts';
 import { reasonOf } from './gateway-setup.ts';
 import { printable } from './lines.ts';
@@ -96,6 +96,16 @@ function readContract(file: string): { readonly file: string; readonly text: str
   const shipped = `${file}.contract.yaml`;
   if (!existsSync(file) && shippedFiles('contract').includes(shipped)) {
     return { file: shipped, text: readShipped(shipped) };
+  }
+  if (!existsSync(file)) {
+    const ids = shippedFiles('contract').map((name) => name.replace(/\.contract\.yaml$/, ''));
+    const near = closest(file, ids);
+    if (near !== undefined) {
+      throw new CommandFault(
+        EXIT.usage,
+        `${printable(file)} cannot be read: there is no such file, and no contract of that name is shipped; did you mean ${near}?`,
+      );
+    }
   }
   return { file, text: readText(resolve(file), file) };
 }

@@ -111,6 +111,10 @@ limits: {elapsed: PT24H}
 
   test.each([
     [['contract', 'check', '/nowhere.yaml'], '/nowhere.yaml cannot be read: there is no such file.'],
+    [
+      ['contract', 'check', 'zendsk-tickets'],
+      'no contract of that name is shipped; did you mean zendesk-tickets?',
+    ],
     [['contract', 'draft'], 'A draft is made of one description: --openapi FILE, --tools FILE with'],
     [
       ['contract', 'check', '--tools', '/nowhere.json'],
