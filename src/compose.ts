@@ -33,6 +33,7 @@ import { authenticateBearer } from './gateway/http/bearer.ts';
 import { type Authenticate, type DoorEndpoint, HttpDoor } from './gateway/http/http-door.ts';
 import { type EndpointLimits, McpEndpoint } from './gateway/http/mcp-endpoint.ts';
 import { inspectServer, type ServerInspection } from './gateway/inspect-server.ts';
+import { type ToolsGiven, toolsGiven } from './gateway/listed-tools.ts';
 import { SchemaChecks } from './gateway/schema-checks.ts';
 import { StdioGateway } from './gateway/stdio-gateway.ts';
 import { type GatewayRules, ServerFacts } from './gateway/tool-facts.ts';
@@ -797,7 +798,26 @@ const INSPECTION_GRACE_MS = 300;
 
 /** Starts a server, asks what it is and what tools it has, and ends it. Nothing is called and nothing recorded. */
 export async function inspectStdioServer(parts: InspectionParts): Promise<ServerInspection> {
-  const upstream = openStdioUpstream({
+  const upstream = openInspected(parts);
+  try {
+    return await inspectServer(upstream, parts);
+  } finally {
+    await upstream.close();
+  }
+}
+
+/** Starts a server, asks for its tools alone, and ends it. Nothing is called and nothing recorded. */
+export async function listStdioTools(parts: Omit<InspectionParts, 'ownerRules'>): Promise<ToolsGiven> {
+  const upstream = openInspected(parts);
+  try {
+    return await toolsGiven(upstream, parts.timeoutMs);
+  } finally {
+    await upstream.close();
+  }
+}
+
+function openInspected(parts: Omit<InspectionParts, 'ownerRules'>): McpUpstream {
+  return openStdioUpstream({
     name: parts.destination,
     command: parts.command,
     args: parts.args,
@@ -808,11 +828,6 @@ export async function inspectStdioServer(parts: InspectionParts): Promise<Server
     clientVersion: parts.version,
     killGraceMs: INSPECTION_GRACE_MS,
   });
-  try {
-    return await inspectServer(upstream, parts);
-  } finally {
-    await upstream.close();
-  }
 }
 
 export interface HttpInspectionParts extends LookParts {

@@ -15,7 +15,7 @@ export async function checkDestinations(ledger: Ledger): Promise<readonly Check[
         area: 'circuit',
         level: 'note',
         found: `${destination} has not answered ${failures} times in a row, since ${instant(since)}: what is for it waits, and goes on by itself`,
-        fix: `Nothing, if it is down: one try is made from ${instant(tryAt)} on. What waits: ${toType('queue')}`,
+        fix: `Nothing, if it is down: one try is made from ${instant(tryAt)} on. What waits: ${toType('queue')}. When it answers again and you do not want to wait for that try: ${toType(`queue reset ${destination}`)}`,
       }),
     ),
     ...guards.map(

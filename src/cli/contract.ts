@@ -15,12 +15,14 @@ import {
 } from '../contracts/gateway-config.ts';
 import { lintAgreement, waiverFor } from '../contracts/going-live.ts';
 import { type GatewaySetup, loadOwnersFile } from '../contracts/load.ts';
-import { formatProblem } from '../contracts/problem.ts';
+import { closest, formatProblem } from '../contracts/problem.ts';
 import { argumentsOfTools, readToolList, type ToolListing } from '../contracts/tool-listing.ts';
 import { reasonOf } from './gateway-setup.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, print, printJson, say } from './output.ts';
+import { nameOf } from './server-name.ts';
 import { toType } from './starter.ts';
+import { packageVersion } from './version.ts';
 
 export interface CheckOptions {
   readonly config?: string;
@@ -94,6 +96,16 @@ function readContract(file: string): { readonly file: string; readonly text: str
   const shipped = `${file}.contract.yaml`;
   if (!existsSync(file) && shippedFiles('contract').includes(shipped)) {
     return { file: shipped, text: readShipped(shipped) };
+  }
+  if (!existsSync(file)) {
+    const ids = shippedFiles('contract').map((name) => name.replace(/\.contract\.yaml$/, ''));
+    const near = closest(file, ids);
+    if (near !== undefined) {
+      throw new CommandFault(
+        EXIT.usage,
+        `${printable(file)} cannot be read: there is no such file, and no contract of that name is shipped; did you mean ${near}?`,
+      );
+    }
   }
   return { file, text: readText(resolve(file), file) };
 }
@@ -232,17 +244,19 @@ export interface DraftOptions {
 }
 
 /** A contract to start from: everything in it is assumed, and says what is to be found out. */
-export function draftContract(options: DraftOptions): number {
+export async function draftContract(command: readonly string[], options: DraftOptions): Promise<number> {
   const { id, openapi, tools } = options;
-  if ((openapi === undefined) === (tools === undefined)) {
+  const given = [openapi, tools, command[0]].filter((one) => one !== undefined);
+  if (given.length !== 1) {
     throw new CommandFault(
       EXIT.usage,
-      'A draft is made of one description: --openapi FILE, or --tools FILE with what tools/list gave.',
+      `A draft is made of one description: --openapi FILE, --tools FILE with what tools/list gave, or the MCP server itself: ${toType('contract draft -- COMMAND ARGS…')}`,
     );
   }
-  const file = openapi ?? tools ?? '';
-  const text = readText(resolve(file), file);
-  const drafted = (openapi === undefined ? draftFromTools : draftFromOpenApi)(text, file, {
+  const file = openapi ?? tools;
+  const text = file === undefined ? await listedBy(command) : readText(resolve(file), file);
+  const name = file ?? nameOf(command);
+  const drafted = (openapi === undefined ? draftFromTools : draftFromOpenApi)(text, name, {
     today: today(),
     ...(id === undefined ? {} : { id }),
   });
@@ -250,7 +264,38 @@ export function draftContract(options: DraftOptions): number {
   if (options.json === true) printJson(drafted.contract);
   else print(drafted.text.trimEnd());
   say(
-    `${counted(drafted.contract.operations.length, 'write')}, all of it assumed: answer the open questions, give each fact its source, then run ${toType('contract check')} on the file.`,
+    `${counted(drafted.contract.operations.length, 'write')}, and all of it is assumed: answer the open questions, give each fact its source, then run ${toType('contract check')} on the file.`,
   );
   return EXIT.done;
+}
+
+const LIST_TIMEOUT_MS = 30_000;
+const SAID_MAX = 64 * 1024;
+
+/** What a server gives for tools/list; nothing of it is called. @throws {CommandFault} with its last words */
+async function listedBy(command: readonly string[]): Promise<string> {
+  const [program = '', ...args] = command;
+  const { listStdioTools } = await import('../compose.ts');
+  let said = '';
+  const listed = await listStdioTools({
+    destination: nameOf(command),
+    command: program,
+    args,
+    env: Object.fromEntries(
+      Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+    ),
+    cwd: undefined,
+    timeoutMs: LIST_TIMEOUT_MS,
+    version: packageVersion(),
+    onStderr: (chunk) => {
+      if (said.length < SAID_MAX) said += chunk.toString('utf8');
+    },
+  });
+  if (listed.answered) return listed.text;
+  const last = said.trim().split('\n').at(-1) ?? '';
+  const words = last === '' ? '' : `; it said: ${last.slice(0, 200)}`;
+  throw new CommandFault(
+    EXIT.usage,
+    `The server ${printable(program)} did not list its tools: ${printable(`${listed.detail}${words}`)}.`,
+  );
 }

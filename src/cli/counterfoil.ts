@@ -428,11 +428,12 @@ function contractCommands(root: Command): void {
     .command('draft')
     .description('a contract to start from, all of it assumed, with the questions to answer')
     .option('--openapi <file>', 'from an OpenAPI description', once)
-    .option('--tools <file>', 'from what tools/list of an MCP server gave', once)
+    .argument('[command...]', 'after --: an MCP server, which is started and asked for its tools alone')
+    .option('--tools <file>', 'from a file with what tools/list of an MCP server gave', once)
     .option('--id <id>', 'what it is called', once)
     .option(...JSON_OUT)
-    .action(async (options) => {
-      exitCode = (await import('./contract.ts')).draftContract(options);
+    .action(async (command: string[], options) => {
+      exitCode = await (await import('./contract.ts')).draftContract(command, options);
     });
   root
     .command('blueprint')

@@ -2,6 +2,7 @@
 
 import type { Evidence } from '../core/evidence.ts';
 import type { Why } from '../core/operation.ts';
+import { FINDINGS_STATED } from '../core/wording.ts';
 import type { HistoryEntry } from '../engine/readings.ts';
 
 /** Characters that control, hide or reorder are shown as escapes, so that a terminal shows what is there. */
@@ -114,7 +115,7 @@ function eventWords({ event }: HistoryEntry): string {
     case 'look_up_ordered':
       return `${printable(event.by)} asked for a look-up now`;
     case 'stated':
-      return `${printable(event.stated.by)} stated: ${event.stated.resolution.replaceAll('_', ' ')}`;
+      return `${printable(event.stated.by)} stated: ${FINDINGS_STATED[event.stated.resolution]}`;
     case 'cancel_requested':
       return 'the caller asked to cancel';
     case 'delivered':

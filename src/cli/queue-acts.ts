@@ -281,6 +281,6 @@ function operationJson(operation: Operation): object {
 }
 
 function leftOutLine(each: LeftOut): string {
-  if (each.why !== 'claimed') return `${leftOutWords(each.why)}.`;
+  if (each.why !== 'claimed') return `${leftOutWords(each.why, each.state)}.`;
   return `its cause is claimed by ${printable(each.claim.by)} until ${instant(each.claim.until)}.`;
 }

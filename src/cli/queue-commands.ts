@@ -39,9 +39,13 @@ export function queueCommands(root: Command, common: CommonOptions): void {
   queue
     .command('list', { isDefault: true })
     .description('every cause, with what it has caught')
+    // What is no command of queue comes here, and is told so.
+    .allowExcessArguments()
     .option(...common.data)
     .option(...common.json)
-    .action(async (options) => ends(await (await import('./queue.ts')).queue(options)));
+    .action(async (options, { args }: Command) =>
+      ends(await (await import('./queue.ts')).queue({ ...options, named: args })),
+    );
   command('show', 'one cause: its operations at their versions, and the digest of the list')
     .argument('<cause>', 'the cause (cause_…)')
     .action(async (cause: string, options) =>
@@ -95,6 +99,12 @@ export function queueCommands(root: Command, common: CommonOptions): void {
   acting('look-up', 'have it looked up now by the gateway that holds the destination').action(
     async (named: string[], options) => ends(await (await import('./queue-acts.ts')).lookUp(named, options)),
   );
+  command('reset', 'say that a destination answers again: its circuit is closed, and all that waits goes on')
+    .argument('<destination>', 'as doctor and queue name it')
+    .option('--by <name>', 'who says so (this account, when absent)', once)
+    .action(async (destination: string, options) =>
+      ends(await (await import('./queue-reset.ts')).resetCircuit(destination, options)),
+    );
   command('export', 'the queue, or one cause, as CSV: to be worked on, and brought back with import')
     .argument('[cause]', 'the cause (cause_…)')
     .option('--out <file>', 'where it is written (standard output, when absent)', once)

@@ -4,7 +4,7 @@ import { isStrongEnough } from '../core/authority.ts';
 import { type CauseGroup, isApprovalExpired, type Queued, standingOf } from '../core/cause.ts';
 import { type FrozenList, frozenList } from '../core/frozen-list.ts';
 import type { Operation } from '../core/operation.ts';
-import { causeHeading, causeSentence, countsWords } from '../core/queue-wording.ts';
+import { causeHeading, causeSentence, countsWords, isCauseId } from '../core/queue-wording.ts';
 import type { CauseClaim } from '../engine/cause-claims.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import { dataDirectory, withLedger } from './data-directory.ts';
@@ -23,7 +23,16 @@ const READINGS_MAX = 500;
 /** Of one cause in the list of all; what a person is asked about is shown whole. */
 const MEMBERS_SHOWN = 10;
 
-export async function queue(options: QueueOptions): Promise<number> {
+export async function queue(options: QueueOptions & { readonly named?: readonly string[] }): Promise<number> {
+  const [other] = options.named ?? [];
+  if (other !== undefined) {
+    // Without a command of that name the words after `queue` come here.
+    const isCause = isCauseId(other) ? ` Did you mean ${toType(`queue show ${printable(other)}`)}?` : '';
+    throw new CommandFault(
+      EXIT.usage,
+      `${printable(JSON.stringify(other))} is no command of queue.${isCause} Those that there are: ${toType('queue --help')}`,
+    );
+  }
   return withLedger(options.data, async (ledger) => {
     const { claims, groups, isCut } = await ledger.queue.read();
     if (isCut) say('counterfoil: More is open than was looked at: the counts are at least these.');
@@ -41,10 +50,16 @@ export async function queue(options: QueueOptions): Promise<number> {
       return EXIT.done;
     }
     for (const group of groups) await printGroup(ledger, group, claims.get(group.cause.id));
+    if (groups.some(isForPerson)) print(`What can be done about a cause: ${toType('queue show CAUSE')}`);
     const operations = groups.flatMap(({ members }) => members.map(({ operation }) => operation));
     if (await needsPassphrase(ledger, operations, options.data)) print(NO_PASSPHRASE);
     return EXIT.done;
   });
+}
+
+/** An approval tells by itself what can be done about it. */
+function isForPerson({ cause, counts }: CauseGroup): boolean {
+  return cause.kind !== 'approval' && counts.needsPerson > 0;
 }
 
 /** In order of arrival, as many as are read with their content. */
@@ -78,9 +93,14 @@ async function printGroup(ledger: Ledger, group: CauseGroup, claim: CauseClaim |
 function headLines(group: CauseGroup, claim: CauseClaim | undefined): readonly string[] {
   const { cause, counts, members, nextAt, since } = group;
   const next = nextAt === undefined ? '' : ` Next try by itself at ${instant(nextAt)}.`;
+  const waits = members.some(
+    ({ operation: { stage, why } }) => stage === 'checking' && why?.code === 'waits_for_gateway',
+  )
+    ? ` No gateway to ${printable(cause.destination)} runs now: what is to be checked waits for one.`
+    : '';
   return [
     `${causeHeading(cause)} (${members.length})  ${printable(cause.id)}`,
-    `  ${countsWords(counts)}. Since ${instant(since)}. ${causeSentence(cause)}${next}`,
+    `  ${countsWords(counts)}. Since ${instant(since)}. ${causeSentence(cause)}${next}${waits}`,
     ...(claim === undefined ? [] : [`  ${claimWords(claim)}`]),
   ];
 }
@@ -160,12 +180,16 @@ function actLines({ cause, members }: CauseGroup, digest: string): readonly stri
   const on = `${printable(cause.id)} --digest ${digest}`;
   const isParkedUnknown = ({ effect, stage }: Operation): boolean =>
     stage === 'parked' && (effect === 'unknown' || effect === 'diverged');
+  const mayBeLookedUp = ({ effect, stage, why }: Operation): boolean =>
+    stage === 'parked' && effect === 'unknown' && why?.code !== 'no_lookup';
   return [
     ...(operations.some(isParkedUnknown)
       ? [
           `To state what you found: ${toType('queue resolve OPERATION --not-happened --looked-at WHERE')}   (or --happened, --other-change)`,
-          `To look all of it up again now: ${toType(`queue look-up ${on}`)}`,
         ]
+      : []),
+    ...(operations.some(mayBeLookedUp)
+      ? [`To look all of it up again now: ${toType(`queue look-up ${on}`)}`]
       : []),
     ...(operations.some(isApprovalExpired)
       ? [`To renew the expired approvals as one decision: ${toType(`queue renew ${on}`)}`]

@@ -86,6 +86,15 @@ function checkLookup(operation: ContractOperation, lookup: Lookup, path: Path): 
       `A look-up of ${operation.id} proves something only if the content matches, and found.content names nothing to compare.`,
     );
   }
+  // What is asked for by our own reference is ours.
+  const isAskedByOurs = templateNames(tool).some((name) => name === '$stamp' || name === '$key');
+  const isAnyRecord = !isAskedByOurs && found !== undefined && (found.where ?? []).length === 0;
+  if (tool !== undefined && proves.present === 'applied' && isAnyRecord && operation.effect in CHANGES) {
+    say(
+      ['found'],
+      `A look-up of ${operation.id} takes any record that it finds for proof, and the write ${CHANGES[operation.effect]}: found.where has to say what shows that it was done.`,
+    );
+  }
   if (proves.absent === 'not_applied' && consistency.kind !== 'read_after_write') {
     say(
       ['proves', 'absent'],
@@ -103,6 +112,13 @@ function checkLookup(operation: ContractOperation, lookup: Lookup, path: Path): 
   }
   return findings;
 }
+
+/** A record that was there before shows nothing of these. */
+const CHANGES: { readonly [effect in ContractOperation['effect']]?: string } = {
+  update: 'changes a record that is there',
+  replace: 'changes a record that is there',
+  delete: 'removes one',
+};
 
 function checkReadBack(operation: ContractOperation, path: Path): readonly Finding[] {
   const { readback } = operation;

@@ -127,13 +127,20 @@ function checkPrecondition(
   return guards.flatMap(({ carrier, kind }, index) => {
     const { in: where, name = '' } = carrier;
     if (kind !== 'precondition' || where !== 'header') return [];
-    const isSent = Object.keys(http.headers ?? {}).some(
-      (other) => other.toLowerCase() === name.toLowerCase(),
+    const sent = Object.entries(http.headers ?? {}).find(
+      ([other]) => other.toLowerCase() === name.toLowerCase(),
     );
-    if (isSent) return [];
+    const [, value] = sent ?? [];
+    if (value === undefined) {
+      return {
+        path: [...path, 'guards', index],
+        sentence: `${id} is guarded by the header ${name}, and its request does not send that header.`,
+      };
+    }
+    if (value.includes('{') || name.toLowerCase() === 'if-none-match') return [];
     return {
-      path: [...path, 'guards', index],
-      sentence: `${id} is guarded by the header ${name}, and its request does not send that header.`,
+      path: [...path, 'http', 'headers'],
+      sentence: `${id} is guarded by the header ${name}, and its request sends the same value each time, which every version meets; it needs the version, such as {version}.`,
     };
   });
 }

@@ -208,7 +208,9 @@ function lintWindows(
   const { approvalLifetime, resumeWindow } = pauses;
   const resumeMs = durationMs(resumeWindow) ?? Number.POSITIVE_INFINITY;
   const pauseMs = Math.max(resumeMs, durationMs(approvalLifetime) ?? 0);
-  const after = lookups.length === 0 ? 'a person decides' : 'a look-up is made, and then a person decides';
+  // What is told in words alone is asked by people.
+  const isAsked = lookups.some(({ http, tool }) => http !== undefined || tool !== undefined);
+  const after = isAsked ? 'a look-up is made, and then a person decides' : 'a person decides';
   return guards.flatMap(({ kind, window }, index) => {
     if (window.kind !== 'duration' && window.kind !== 'unknown') return [];
     const leastMs = durationMs(window.at_least);

@@ -76,7 +76,7 @@ function plainValue(
   try {
     value = document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    const sentence = `The aliases of the file unfold too far: ${firstLine(String(error))}.`;
+    const sentence = 'The aliases of the file unfold too far: write out what they stand for.';
     return { ok: false, finding: { path: [], sentence } };
   }
   if (value === null || value === undefined) {

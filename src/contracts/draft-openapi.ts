@@ -65,7 +65,7 @@ export function draftFromOpenApi(text: string, file: string, options: DraftOptio
       ...(base === undefined ? {} : { base }),
       ...(typeof info.version === 'string' && info.version !== '' ? { apiVersion: info.version } : {}),
       operations: found,
-      madeOf: `the OpenAPI description ${JSON.stringify(title)}, version ${JSON.stringify(version)}`,
+      madeOf: `the description ${JSON.stringify(title)} (OpenAPI ${JSON.stringify(version)})`,
     },
     options,
   );

@@ -1,7 +1,13 @@
 // The configuration of one destination over HTTP: where it is, by which contract, and what its owner decides.
 
 import type { JsonObject } from '../core/canonical.ts';
-import { type Contract, durationMs, type Mode, type ToolFacts } from '../core/contract.ts';
+import {
+  type Contract,
+  type ContractOperation,
+  durationMs,
+  type Mode,
+  type ToolFacts,
+} from '../core/contract.ts';
 import { compileToolFacts } from './compile.ts';
 import type {
   GatewayConfig,
@@ -127,10 +133,19 @@ function noSecret(path: Finding['path'], what: string, used: string, secrets: re
 
 /** What contradicts what, between a configuration and its contract. */
 export function checkWithContract(
-  { contract: file, tools = {} }: HttpDestinationConfig,
+  { contract: file, headers = {}, tools = {} }: HttpDestinationConfig,
   contract: Contract,
 ): readonly Finding[] {
   const findings: Finding[] = [];
+  for (const name of Object.keys(headers)) {
+    const writer = contract.operations.find((operation) => headersOf(operation).has(name.toLowerCase()));
+    if (writer === undefined) continue;
+    findings.push({
+      path: ['headers', name],
+      at: 'key',
+      sentence: `The header ${name} is written by ${writer.id} of the contract ${contract.id}, whose request is frozen when it is reviewed; it cannot be given here.`,
+    });
+  }
   const callable = contract.operations.filter(({ http }) => http !== undefined).map(({ id }) => id);
   if (contract.destination.protocol !== 'http') {
     findings.push({
@@ -153,6 +168,13 @@ export function checkWithContract(
     });
   }
   return findings;
+}
+
+/** The headers that an operation's request has by its contract, its key among them; in small letters. */
+function headersOf({ guards, http }: ContractOperation): ReadonlySet<string> {
+  if (http === undefined) return new Set();
+  const keys = guards.flatMap(({ carrier }) => (carrier.in === 'header' ? [carrier.name ?? ''] : []));
+  return new Set([...Object.keys(http.headers ?? {}), ...keys].map((name) => name.toLowerCase()));
 }
 
 /** The facts about each operation that the contract says how to send, as the engine asks for them. */

@@ -99,12 +99,17 @@ function kindOf(operation: Operation): CauseKind | undefined {
     case 'ready':
       return kindOfReady(operation);
     case 'checking':
-      return operation.why?.code === 'looking_up' ? kindOfUnknown(operation) : 'on_its_way';
+      return isLookedUp(operation) ? kindOfUnknown(operation) : 'on_its_way';
     case 'parked':
       return kindOfParked(operation);
     case 'closed':
       return unlikeReadBack(operation) === undefined ? undefined : 'read_back_differs';
   }
+}
+
+/** Now, or as soon as a gateway runs that can. */
+function isLookedUp({ effect, why }: Operation): boolean {
+  return why?.code === 'looking_up' || (why?.code === 'waits_for_gateway' && effect === 'unknown');
 }
 
 function kindOfHeld(why: Why | undefined): CauseKind {

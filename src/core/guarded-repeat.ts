@@ -73,11 +73,18 @@ function isCarried(guard: Guard, facts: ToolFacts): boolean {
   return guard.carrier.name !== undefined && guard.carrier.name === stamp?.argument;
 }
 
-/** A header that is left out where an argument is missing would let such a write through unguarded. */
+/**
+ * A header that is left out where an argument is missing would let such a write through unguarded, and so would one that
+ * every state of the record meets.
+ */
 function isAlwaysSent({ carrier }: Guard, headers: HttpWrite['headers'] = {}): boolean {
   const name = carrier.name?.toLowerCase();
   return Object.entries(headers).some(
-    ([header, text]) => carrier.in === 'header' && header.toLowerCase() === name && !text.includes('?}'),
+    ([header, text]) =>
+      carrier.in === 'header' &&
+      header.toLowerCase() === name &&
+      !text.includes('?}') &&
+      (text.includes('{') || name === 'if-none-match'),
   );
 }
 

@@ -6,7 +6,7 @@
 import { canonicalJson, type JsonObject, type JsonValue } from './canonical.ts';
 import type { ContractOperation, Guard, HttpMethod, HttpTemplate } from './contract.ts';
 import { keyGuard, requestKey } from './request-key.ts';
-import { argumentAt, fillTemplate, type TemplateValues } from './template.ts';
+import { argumentAt, fillTemplate, type TemplateValues, templateNames } from './template.ts';
 
 /** A request as it leaves, the base address and what the configuration adds apart. */
 export interface HttpRequest {
@@ -67,9 +67,12 @@ export function keyOf(operation: ContractOperation | undefined, id: string): str
 /** A template whose path is parted at its slashes, those within braces apart; plain data that `fillTemplate` fills. */
 export function partedTemplate(template: HttpTemplate): JsonObject {
   const { body, content, headers, method = 'GET', path, query } = template;
+  const isWhole = WHOLE.test(path);
   return {
     method,
-    path: WHOLE.test(path) ? path : partsOf(path),
+    path: isWhole ? path : partsOf(path),
+    // Apart from the parts, so that a value of nothing is never taken for the slash at the end.
+    ...(!isWhole && path.endsWith('/') ? { ends_in_slash: true } : {}),
     ...(query === undefined ? {} : { query: query as JsonObject }),
     ...(headers === undefined ? {} : { headers }),
     ...(body === undefined ? {} : { body: body as JsonValue }),
@@ -80,8 +83,7 @@ export function partedTemplate(template: HttpTemplate): JsonObject {
 const WHOLE = /^\{[^{}]+\}$/;
 
 function partsOf(path: string): readonly string[] {
-  const parts = (path.match(/(?:\{[^{}]*\}|[^/{}])+|\//g) ?? []).filter((part) => part !== '/');
-  return path.length > 1 && path.endsWith('/') ? [...parts, ''] : parts;
+  return (path.match(/(?:\{[^{}]*\}|[^/{}])+|\//g) ?? []).filter((part) => part !== '/');
 }
 
 /** A template without the members whose `{name?}` has no argument, at any depth. */
@@ -119,10 +121,20 @@ export function bearsKey({ http }: ContractOperation, guard: Guard): boolean {
   // The caller's own name for the record is in the frozen bytes; one that may be left out is none.
   const { in: where, name = '' } = guard.carrier;
   if (guard.kind !== 'client_identity') return false;
-  if (where === 'path') return JSON.stringify(template['path']).includes('{');
+  if (where === 'path') return isNamed(template['path'] ?? [], guard.carrier.name);
   const part = { header: 'headers', query: 'query', body: 'body' }[where as string] ?? '';
   const value = memberAt(template[part] ?? {}, where === 'body' ? name.split('.') : [name]);
-  return value !== undefined && !JSON.stringify(value).includes('?}');
+  // What is the same for every write names none of them.
+  const text = JSON.stringify(value ?? null);
+  return text.includes('{') && !text.includes('?}');
+}
+
+/** Whether the argument that gives the name stands in the path; any, where it is not said which one does. */
+function isNamed(path: JsonValue, name: string | undefined): boolean {
+  const names = templateNames(path);
+  return name === undefined
+    ? names.length > 0
+    : names.some((each) => name === each || name.includes(`{${each}}`));
 }
 
 /** What stands at a place of a template, as documents write it: names with dots between them, in any case. */
@@ -172,6 +184,7 @@ export function requestFrom(
 export function madeFrom(filled: JsonObject, guards: readonly Guard[] = []): MadeRequest {
   try {
     const { body, content = 'json', headers = {}, method = 'GET', path, query = {} } = filled;
+    const address = `${pathOf(path ?? [])}${filled['ends_in_slash'] === true ? '/' : ''}`;
     const fields = headersOf(headers as JsonObject, guards);
     const text = body === undefined ? undefined : bodyOf(body, content === 'form');
     const type = content === 'form' ? 'application/x-www-form-urlencoded' : 'application/json';
@@ -179,7 +192,7 @@ export function madeFrom(filled: JsonObject, guards: readonly Guard[] = []): Mad
       ok: true,
       request: {
         method: method as HttpMethod,
-        target: `${pathOf(path ?? [])}${queryOf(query as JsonObject)}`,
+        target: `${address}${queryOf(query as JsonObject)}`,
         headers: text === undefined ? fields : { 'content-type': type, ...fields },
         ...(text === undefined ? {} : { body: text }),
       },
@@ -204,14 +217,14 @@ function pathOf(path: JsonValue): string {
     if (typeof path === 'string' && path !== '') return path;
     throw new Unfit('the request has no address');
   }
-  return path.map((part, index) => `/${segmentOf(part, index === path.length - 1)}`).join('');
+  return path.map((part) => `/${segmentOf(part)}`).join('');
 }
 
 /** One segment: never empty, and none of those that lead elsewhere. */
-function segmentOf(part: JsonValue, isLast: boolean): string {
+function segmentOf(part: JsonValue): string {
   const text = textOf(part, 'the address');
   if (text === '.' || text === '..') throw new Unfit(`the address would have the part ${text}`);
-  if (text === '' && !isLast) throw new Unfit('the address would have an empty part');
+  if (text === '') throw new Unfit('the address would have an empty part');
   return encodeURIComponent(wellFormed(text)).replace(
     /%(?:21|24|26|27|28|29|2A|2B|2C|3A|3B|3D|40)/g,
     (code) => decodeURIComponent(code),
@@ -251,6 +264,9 @@ function headersOf(headers: JsonObject, guards: readonly Guard[]): { readonly [n
 
 /** RFC 9110: an entity tag is quoted, and a weak one never fits If-Match. */
 function entityTag(name: string, text: string): string {
+  if (text === '*' && /^if-match$/i.test(name)) {
+    throw new Unfit(`the header ${name} needs a version, and * is every one`);
+  }
   if (!/^if-(none-)?match$/i.test(name) || text === '*' || /^"[^"]*"$/.test(text)) return text;
   if (text.startsWith('W/') || text.includes('"')) {
     throw new Unfit(`the header ${name} needs a strong version, and ${text} is none`);

@@ -69,7 +69,10 @@ export function countsWords(counts: CauseCounts): string {
 }
 
 /** Why an operation of a list was left out of an act: the rest of a sentence. */
-export function leftOutWords(why: RefusalCode | 'not_found' | 'claimed'): string {
+export function leftOutWords(
+  why: RefusalCode | 'not_found' | 'claimed' | 'no_lookup',
+  state?: string,
+): string {
   switch (why) {
     case 'not_found':
       return 'it is not recorded here';
@@ -99,7 +102,11 @@ export function leftOutWords(why: RefusalCode | 'not_found' | 'claimed'): string
       return 'a rule wants somebody else to approve it than whoever asked for it';
     case 'unsettled':
     case 'not_at_this_stage':
-      return 'that cannot be done with it as it is now';
+      return state === undefined
+        ? 'that cannot be done with it as it is now'
+        : `that cannot be done with it as it is now: ${state}`;
+    case 'no_lookup':
+      return 'nothing is known by which it could be looked up, and no gateway to it runs that may know better';
   }
 }
 

@@ -16,6 +16,7 @@ import {
   type Signal,
   type WorkStatus,
 } from './contract.ts';
+import { nextLink } from './next-link.ts';
 import {
   type ComparisonReading,
   compareIn,
@@ -232,7 +233,8 @@ export function readLookup(reply: ReadableReply, lookup: Lookup, values: Templat
   const meant = recordsMeant(opened, found, values);
   const record = meant?.[0];
   if (meant === undefined) return INCONCLUSIVE;
-  if (record === undefined) return ABSENT;
+  // It says itself that it goes on: what is not on this page may be on the next one.
+  if (record === undefined) return nextLink(opened.headers?.['link']) === undefined ? ABSENT : INCONCLUSIVE;
   if (meant.length > 1) return { found: 'several', count: meant.length, ...idsOf(meant, found) };
   const names = namesIn(record, found);
   // Nothing else shows that the answer is a record at all.

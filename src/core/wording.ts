@@ -196,7 +196,15 @@ function questionFor(question: ReviewQuestion | undefined, askedBy: string | und
   }
 }
 
-function checkingParts({ destination, why }: Operation): readonly string[] {
+function checkingParts({ destination, effect, why }: Operation): readonly string[] {
+  if (why?.code === 'waits_for_gateway') {
+    return [
+      `To be checked when a gateway to ${destination} runs; none runs now.`,
+      effect === 'unknown'
+        ? 'It may or may not have happened. Do not repeat it.'
+        : 'The service acknowledged it.',
+    ];
+  }
   if (why?.code !== 'looking_up' && why?.code !== 'destination_still_working') {
     return ['The service acknowledged it. The changed record is being read back.'];
   }
@@ -292,7 +300,7 @@ export function statedWords({ at, by, contradicted, resolution }: StatedResoluti
   return `${named(by)} stated at ${clock(at)} UTC that ${FINDINGS_STATED[resolution]}${otherwise}`;
 }
 
-const FINDINGS_STATED = {
+export const FINDINGS_STATED = {
   stated_happened: 'it happened',
   stated_not_happened: 'it did not happen',
   stated_other_change: 'something else changed it',

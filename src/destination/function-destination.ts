@@ -133,7 +133,8 @@ class FunctionDestination implements Destination {
   async ask(request: AskRequest): Promise<AskReport> {
     if (this.#closed) return { answered: false, detail: CLOSED };
     const ask = this.#asks.get(request.tool);
-    if (ask === undefined) return { answered: false, detail: `no function is given for ${request.tool}` };
+    if (ask === undefined)
+      return { answered: false, because: 'not_asked', detail: `no function is given for ${request.tool}` };
     const abort = new AbortController();
     const waiting = { abort: (reason: string) => abort.abort(new Error(reason)) };
     this.#waiting.add(waiting);

@@ -85,7 +85,11 @@ export interface AskRequest {
 
 export type AskReport =
   | { readonly answered: true; readonly reply: Reply }
-  | { readonly answered: false; readonly detail: string };
+  /**
+   * `not_asked`: something of ours stands in the way. `unusable`: there was an answer, and nothing can be told from it.
+   * Without either nothing came, and the destination may be away.
+   */
+  | { readonly answered: false; readonly detail: string; readonly because?: 'not_asked' | 'unusable' };
 
 /** A callback as it came: the exact bytes of its body, and its headers, names in small letters. */
 export interface GivenNotice {
@@ -122,8 +126,13 @@ export interface Destination {
   readonly name: string;
   /** True while a request could be handed over at once. Synchronous, because it is asked on the hot path. */
   isConnected(): boolean;
-  /** Connects when needed; one attempt, bounded by the adapter's own time-out. Never throws. */
-  connect(): Promise<ConnectReport>;
+  /** The same of a question, where that is not the same: writes that hang must not keep one from being asked. */
+  isAskable?(): boolean;
+  /**
+   * Connects when needed; one attempt, bounded by the adapter's own time-out. Never throws.
+   * @param purpose `question`: no place among the writes is needed; to send, when absent
+   */
+  connect(purpose?: 'question'): Promise<ConnectReport>;
   send(request: SendRequest): Promise<SendReport>;
   ask(request: AskRequest): Promise<AskReport>;
   /**

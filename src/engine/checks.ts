@@ -10,7 +10,7 @@ import { isAbsenceProof, usableLookups } from '../core/repeatability.ts';
 import { readLookup, readReadBack } from '../core/reply-reading.ts';
 import { fillTemplate, type TemplateValues } from '../core/template.ts';
 import { unlikeMeans } from '../core/written-version.ts';
-import type { Destination, Reply } from '../destination/port.ts';
+import type { AskReport, Destination, Reply } from '../destination/port.ts';
 import { encodeReply } from './answers.ts';
 import { type Circuits, isItsOwn } from './circuits.ts';
 import type { EngineContext } from './context.ts';
@@ -50,7 +50,7 @@ export class Checks {
     let facts = context.factsFor(operation.destination, operation.tool, args);
     if (facts === undefined) {
       // Connecting makes the server list its tools; one that is still missing then can be asked nothing.
-      const connection = await destination.connect();
+      const connection = await destination.connect('question');
       if (!connection.connected) return 'later';
       facts = context.factsFor(operation.destination, operation.tool, args) ?? factsUnknown(operation);
     }
@@ -208,8 +208,8 @@ export class Checks {
   ): Promise<Asked> {
     const filled = fillTemplate(presentMembers(question.arguments as JsonObject, values.arguments), values);
     if (!filled.ok) return { answered: false };
-    if (!destination.isConnected()) {
-      const connection = await destination.connect();
+    if (!(destination.isAskable?.() ?? destination.isConnected())) {
+      const connection = await destination.connect('question');
       if (!connection.connected) {
         if (connection.isAway !== false) await this.#circuits.failed(destination.name);
         return { answered: false };
@@ -221,9 +221,15 @@ export class Checks {
       payload: canonicalJson(filled.value),
       timeoutMs,
     });
-    const isAnswer = report.answered && isItsOwn(report.reply);
-    await (isAnswer ? this.#circuits.answered(destination.name) : this.#circuits.failed(destination.name));
+    await this.#noticeHealth(destination.name, report);
     return report.answered ? { answered: true, askedAt, reply: report.reply } : { answered: false };
+  }
+
+  /** What cannot be used is an answer all the same: it must not keep back what others have for the destination. */
+  async #noticeHealth(destination: string, report: AskReport): Promise<void> {
+    if (!report.answered && report.because === 'not_asked') return;
+    const hasAnswered = report.answered ? isItsOwn(report.reply) : report.because === 'unusable';
+    await (hasAnswered ? this.#circuits.answered(destination) : this.#circuits.failed(destination));
   }
 }
 

@@ -108,6 +108,13 @@ export class Circuits {
     return this.#change(destination, (circuit) => closed(circuit, this.#context.environment.now(), by));
   }
 
+  /** How the destination stands; `undefined` of one whose circuit was never open. @throws {StoreFault} */
+  async of(destination: string): Promise<Circuit | undefined> {
+    const { store, tenant } = this.#context;
+    const [record] = await store.read(tenant, [streamOf(destination)]);
+    return record?.state as unknown as Circuit | undefined;
+  }
+
   /** Those that are open, of all destinations. @throws {StoreFault} */
   async list(): Promise<readonly (Circuit & { readonly destination: string })[]> {
     const { store, tenant } = this.#context;

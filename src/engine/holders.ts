@@ -3,6 +3,7 @@
 // A row for each destination, written as a process begins and as it ends in order. One that was killed is missed by
 // the operating system's word alone, so that only holders of this machine count: elsewhere nobody can be asked.
 
+import type { Operation } from '../core/operation.ts';
 import { type Json, StoreFault } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
 import { hostIdentity, isRunning, ownProcess } from './presence.ts';
@@ -79,6 +80,20 @@ export class Holders {
       if (result?.outcome === 'stored') return;
     }
   }
+}
+
+/**
+ * An operation with the reason for which it waits now. That no gateway runs is seen, not recorded: what has ended cannot
+ * write it down, and the next one to start makes it untrue.
+ */
+export async function asItWaits(
+  operation: Operation,
+  isHeld: (destination: string) => boolean | Promise<boolean>,
+): Promise<Operation> {
+  if (operation.stage !== 'ready' && operation.stage !== 'checking') return operation;
+  return (await isHeld(operation.destination))
+    ? operation
+    : { ...operation, why: { code: 'waits_for_gateway' } };
 }
 
 function streamOf(destination: string): string {

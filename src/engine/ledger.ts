@@ -115,7 +115,7 @@ export class Ledger {
   readonly queueActs: QueueActs;
   readonly tasks: Tasks;
   /** Which destinations do not answer now, since when, and when each is tried again. */
-  readonly circuits: Pick<Circuits, 'list' | 'close'>;
+  readonly circuits: Pick<Circuits, 'list' | 'of' | 'close'>;
   /** Which tools' guards are counted on no longer, since which operation; and a person's way to count on one again. */
   readonly guards: Pick<GuardTrust, 'list' | 'restore'>;
   readonly #context: EngineContext;
@@ -149,7 +149,7 @@ export class Ledger {
     this.repeats = new Repeats(context);
     this.readings = new Readings(context, this.#holders);
     this.queue = new Queue(context, this.#holders);
-    this.queueActs = new QueueActs(context, this.queue.claims);
+    this.queueActs = new QueueActs(context, this.queue);
     this.#notices = new Notices(context, this.readings, this.#sender.recorder);
     this.tasks = new Tasks(
       context,

@@ -6,6 +6,7 @@ import type { NoticeRule, ToolFacts } from '../core/contract.ts';
 import { isTrusted } from '../core/contract.ts';
 import type { Finding } from '../core/evidence.ts';
 import { keyOf } from '../core/http-request.ts';
+import { sentAttempts } from '../core/known-facts.ts';
 import type { Operation, OperationId } from '../core/operation.ts';
 import { compare, type ReadableReply } from '../core/reply-places.ts';
 import { type TemplateValues, valueAt } from '../core/template.ts';
@@ -86,7 +87,7 @@ export class Notices {
     if (means === undefined) return refused('says_nothing', 'the contract says nothing of such a notice');
     const finding: Finding = { kind: 'notice', means, id: report.id };
     const record = await this.#recorder.record(found.record, finding, facts, {
-      attempt: operation.attempts.at(-1)?.id,
+      attempt: onlyTry(operation),
       observedAt: Math.min(report.sentAt, given.at),
       documents: [
         this.#recorder.document('evidence', operation.id, encodeReply({ kind: 'result', body: report.body })),
@@ -115,6 +116,12 @@ export class Notices {
     const found = open.find(isIt) ?? (await this.#readings.recent(RECENT_MAX)).find(isIt);
     return found === undefined ? undefined : this.#readings.record(found.id);
   }
+}
+
+/** It names the operation and no try: of several that may have left it may be about any, and settles none of them. */
+function onlyTry(operation: Operation): string | undefined {
+  const [first, ...others] = sentAttempts(operation);
+  return others.length > 0 ? undefined : (first ?? operation.attempts.at(-1))?.id;
 }
 
 function refused(because: 'refused' | 'names_nothing' | 'says_nothing', why: string) {

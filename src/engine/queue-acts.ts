@@ -12,9 +12,11 @@ import {
   type OperationId,
 } from '../core/operation.ts';
 import { refusedOperator } from '../core/policy.ts';
+import { labelOf } from '../core/wording.ts';
 import type { ContentDocument, Json } from '../store/port.ts';
 import type { CauseClaim, CauseClaims } from './cause-claims.ts';
 import { type EngineContext, newReview, SALT_BYTES } from './context.ts';
+import type { Queue } from './queue.ts';
 import { contentDocument, type OperationRecord, readOperation, streamOf } from './records.ts';
 import { takeStep } from './steps.ts';
 
@@ -36,8 +38,10 @@ export interface ActTarget {
   readonly version?: number;
 }
 
-export type LeftOut = { readonly operation: OperationId } & (
-  | { readonly why: RefusalCode | 'not_found' }
+export type LeftOut = {
+  readonly operation: OperationId;
+} /** `state`: how it stands, in words, where that is in the way. */ & (
+  | { readonly why: RefusalCode | 'not_found' | 'no_lookup'; readonly state?: string }
   | { readonly why: 'claimed'; readonly claim: CauseClaim }
 );
 
@@ -60,6 +64,8 @@ interface Act extends ActMode {
   readonly command: (operation: Operation, at: number) => Command;
   readonly isDone: (operation: Operation) => boolean;
   readonly document?: (operation: Operation) => ContentDocument;
+  /** Why nothing would come of it. */
+  readonly hinders?: (operation: Operation) => Promise<'no_lookup' | undefined>;
   /** Reads only: nobody's claim is in its way, and it does not matter what has changed. */
   readonly isHarmless?: boolean;
 }
@@ -70,10 +76,12 @@ const NO_NEWS: readonly string[] = ['replay_seen', 'delivered'];
 export class QueueActs {
   readonly #context: EngineContext;
   readonly #claims: CauseClaims;
+  readonly #queue: Pick<Queue, 'isHeld'>;
 
-  constructor(context: EngineContext, claims: CauseClaims) {
+  constructor(context: EngineContext, queue: Queue) {
     this.#context = context;
-    this.#claims = claims;
+    this.#claims = queue.claims;
+    this.#queue = queue;
   }
 
   /** States what a person found; it never changes the effect (D4). */
@@ -139,6 +147,9 @@ export class QueueActs {
       isDone: ({ stage, why }) =>
         stage === 'checking' && why?.code === 'looking_up' && why.nextAt <= this.#context.environment.now(),
       isHarmless: true,
+      // A person could say nothing of it any more until a gateway runs.
+      hinders: async ({ destination, why }) =>
+        why?.code === 'no_lookup' && !(await this.#queue.isHeld(destination)) ? 'no_lookup' : undefined,
     });
   }
 
@@ -260,6 +271,8 @@ export class QueueActs {
         if (refusedOperator(record.operation.policy, principal) !== undefined)
           return { operation: id, why: 'not_an_operator' };
       }
+      const hindered = await act.hinders?.(record.operation);
+      if (hindered !== undefined) return { operation: id, why: hindered };
       if (act.isTrial === true) return this.#tried(record.operation, act);
       const document = act.document?.(record.operation);
       const result = await takeStep(context, {
@@ -271,7 +284,7 @@ export class QueueActs {
       });
       if (result.stored) return { isNew: true, after: result.record.operation };
       // Somebody came between the reading and the commit: judged anew, as it is now.
-      if (result.refusal !== 'changed') return { operation: id, why: result.refusal };
+      if (result.refusal !== 'changed') return refused(record.operation, result.refusal);
     }
   }
 
@@ -283,7 +296,7 @@ export class QueueActs {
     const decision = decide(operation, command(operation, at), at);
     const after = decided(operation, decision);
     if (after !== undefined) return { isNew: true, after };
-    return { operation: operation.id, why: decision.refusal ?? 'nothing_to_do' };
+    return refused(operation, decision.refusal ?? 'nothing_to_do');
   }
 
   /** Whether anything that a person would want to know of has happened since that version. */
@@ -304,6 +317,10 @@ export class QueueActs {
     const claim = (await this.#claims.of([cause])).get(cause);
     return claim === undefined || claim.by === by ? undefined : claim;
   }
+}
+
+function refused(operation: Operation, why: RefusalCode): LeftOut {
+  return { operation: operation.id, why, state: labelOf(operation) };
 }
 
 /** Only what was never sent is renewed; about anything else nobody is asked here. */

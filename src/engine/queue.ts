@@ -5,7 +5,7 @@ import { idInstant } from '../core/ids.ts';
 import type { Operation } from '../core/operation.ts';
 import { type CauseClaim, CauseClaims } from './cause-claims.ts';
 import type { EngineContext } from './context.ts';
-import type { Holders } from './holders.ts';
+import { asItWaits, type Holders } from './holders.ts';
 import { asRecord, withDelivery } from './records.ts';
 
 export interface QueueReading {
@@ -76,12 +76,12 @@ export class Queue {
     }
   }
 
-  async #asItWaits(operation: Operation, held: Map<string, boolean>): Promise<Operation> {
-    if (operation.stage !== 'ready') return operation;
-    const { destination } = operation;
-    const isHeld = held.get(destination) ?? (await this.#holders.isHeld(destination));
-    held.set(destination, isHeld);
-    return isHeld ? operation : { ...operation, why: { code: 'waits_for_gateway' } };
+  #asItWaits(operation: Operation, held: Map<string, boolean>): Promise<Operation> {
+    return asItWaits(operation, async (destination) => {
+      const isHeld = held.get(destination) ?? (await this.#holders.isHeld(destination));
+      held.set(destination, isHeld);
+      return isHeld;
+    });
   }
 
   /** What may have been found of causes that are about lost answers; nothing is read where there is none. */

@@ -5,7 +5,7 @@ import type { Reply } from '../destination/port.ts';
 import type { StoredEvent } from '../store/port.ts';
 import { decodeReply } from './answers.ts';
 import type { EngineContext } from './context.ts';
-import type { Holders } from './holders.ts';
+import { asItWaits, type Holders } from './holders.ts';
 import { readPayload, type StoredPayload, targetWords } from './payload.ts';
 import { asEvent, asRecord, type OperationRecord, readOperation, streamOf } from './records.ts';
 
@@ -63,13 +63,8 @@ export class Readings {
     };
   }
 
-  /**
-   * A ready operation with the reason for which it waits now. That no gateway runs is seen, not recorded: what has
-   * ended cannot write it down, and the next one to start makes it untrue.
-   */
-  async asItWaits(operation: Operation): Promise<Operation> {
-    if (operation.stage !== 'ready' || (await this.#holders.isHeld(operation.destination))) return operation;
-    return { ...operation, why: { code: 'waits_for_gateway' } };
+  asItWaits(operation: Operation): Promise<Operation> {
+    return asItWaits(operation, (destination) => this.#holders.isHeld(destination));
   }
 
   /** The destination's reply as it came, where it was kept whole. */

@@ -1,10 +1,11 @@
 // `counterfoil contract` and `counterfoil blueprint`, as they are installed: what they print, and with which code they end.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { BINDING, CONFIG, CONTRACT, changed } from '../contracts/texts.ts';
 import { CleanUps, counterfoil } from '../gateway/processes.ts';
+import { ROOT } from '../house/source.ts';
 
 const cleanUps = new CleanUps();
 afterAll(() => cleanUps.run());
@@ -110,7 +111,11 @@ limits: {elapsed: PT24H}
 
   test.each([
     [['contract', 'check', '/nowhere.yaml'], '/nowhere.yaml cannot be read: there is no such file.'],
-    [['contract', 'draft'], 'A draft is made of one description: --openapi FILE, or --tools FILE'],
+    [
+      ['contract', 'check', 'zendsk-tickets'],
+      'no contract of that name is shipped; did you mean zendesk-tickets?',
+    ],
+    [['contract', 'draft'], 'A draft is made of one description: --openapi FILE, --tools FILE with'],
     [
       ['contract', 'check', '--tools', '/nowhere.json'],
       '/nowhere.json cannot be read: there is no such file.',
@@ -135,11 +140,41 @@ describe('counterfoil contract draft', () => {
     );
     const drafted = await counterfoil(['contract', 'draft', '--tools', tools, '--id', 'notes']);
     expect(drafted.code).toBe(0);
-    expect(drafted.stderr).toMatch(/^1 write, all of it assumed/);
+    expect(drafted.stderr).toMatch(/^1 write, and all of it is assumed/);
     const contract = write('notes.contract.yaml', drafted.stdout);
     const checked = await counterfoil(['contract', 'check', contract, '--tools', tools]);
     expect(checked.code).toBe(0);
     expect(checked.stdout).toContain('    open       By what is it found again when its reply was lost?');
+  });
+});
+
+describe('counterfoil contract draft -- COMMAND', () => {
+  test('an unmodified server is asked for its tools, and nothing of it is called', async () => {
+    const memory = join(folder, 'memory.jsonl');
+    const server = join(ROOT, 'node_modules/@modelcontextprotocol/server-memory/dist/index.js');
+    const drafted = await counterfoil(
+      ['contract', 'draft', '--id', 'memory', '--json', '--', process.execPath, server],
+      { env: { MEMORY_FILE_PATH: memory } },
+    );
+    const { operations } = JSON.parse(drafted.stdout) as { readonly operations: readonly { id: string }[] };
+    expect(operations.map(({ id }) => id)).toEqual([
+      'create_entities',
+      'create_relations',
+      'add_observations',
+      'delete_entities',
+      'delete_observations',
+      'delete_relations',
+    ]);
+    expect(existsSync(memory)).toBe(false);
+  });
+
+  test('a server that ends is told of with its last words', async () => {
+    const ends = 'console.error("no key was given"); process.exit(3)';
+    const drafted = await counterfoil(['contract', 'draft', '--', process.execPath, '-e', ends]);
+    expect(drafted.code).toBe(2);
+    expect(drafted.stderr).toMatch(
+      /^counterfoil: The server \S+ did not list its tools: the MCP server ended with exit code 3; it said: no key was given\.\n$/,
+    );
   });
 });
 

@@ -176,7 +176,7 @@ describe('where a passphrase is set', PATIENT, () => {
 });
 
 describe('a look-up that a person orders', PATIENT, () => {
-  test('is made by the gateway that runs; where none does, it waits for one', async () => {
+  test('is made by the gateway that runs; where none does, and nothing is known to look by, it is left out and can be stated', async () => {
     const { command, gateway, ids, operation } = await withLost('p-1');
     const [id = ''] = ids;
     const running = await command('queue', 'look-up', id, '--by', 'Mara');
@@ -186,8 +186,17 @@ describe('a look-up that a person orders', PATIENT, () => {
     expect(seen).toMatch(/Mara asked for a look-up now\n.*parked: no lookup/);
     await gateway.end();
     const waiting = await command('queue', 'look-up', id, '--by', 'Mara');
-    expect(waiting.code).toBe(0);
-    expect(waiting.stdout).toContain('No gateway to fixture runs now: waiting for a gateway to fixture');
+    expect([waiting.code, waiting.stdout]).toEqual([
+      5,
+      `${id}  left out: nothing is known by which it could be looked up, and no gateway to it runs that may know better.\n`,
+    ]);
+    expect((await command('queue', 'show', CAUSE)).stdout).not.toContain('queue look-up');
+    const stated = await command('queue', 'resolve', id, '--happened', '--looked-at', 'x', '--by', 'Mara');
+    expect(stated.code).toBe(0);
+    const again = await command('queue', 'close-unknown', id, '--by', 'Mara');
+    expect(again.stdout).toMatch(
+      /left out: that cannot be done with it as it is now: Stated by Mara at [\d:]+ UTC\.\n$/,
+    );
   });
 });
 
@@ -275,11 +284,14 @@ describe('bad input', PATIENT, () => {
     [['close-unknown', 'op_1', '--list', 'x'], 2, /Both op_1 and --list were given/],
     [['close-unknown', '--list', 'not-there.json'], 2, /The list not-there\.json cannot be read/],
     [['close-unknown', 'op_NONE'], 5, /op_NONE {2}left out: it is not recorded here/],
+    [['frob'], 2, /"frob" is no command of queue\. Those that there are: counterfoil queue --help/],
+    [[CAUSE], 2, /Did you mean counterfoil queue show cause_no_answer@fixture\?/],
     [['show', 'cause_none@x'], 3, /Nothing open belongs to/],
     [['claim', 'op_1'], 2, /"op_1" is no cause/],
     [['claim', CAUSE, '--for', 'soon'], 2, /--for soon is no time/],
     [['claim', CAUSE], 3, /Nothing open belongs to/],
     [['release', CAUSE], 5, /Nobody has claimed/],
+    [['reset', 'fixtures'], 3, /no circuit of fixtures was ever open\. No circuit is open\./],
     [['hand-over', CAUSE], 2, /required option '--to <name>' not specified/],
   ] as const)('counterfoil queue %j', async (args, code, sentence) => {
     const { command, start } = fixtureWorld(cleanUps, []);

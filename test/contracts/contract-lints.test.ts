@@ -116,6 +116,15 @@ describe('what is left open', () => {
     expect(sentences).toEqual([
       'The request key of task.create is known for at least PT2H; work may pause for PT96H and an approval lasts PT8H. Beyond it nothing is repeated: a look-up is made, and then a person decides.',
     ]);
+    // A look-up that is told in words alone is none that we can make.
+    const inWords = lintContract(
+      contractOf(KEYED.replace(/tool: \{name: find[^\n]*/, 'request: GET /tasks')),
+      OPTIONS,
+    );
+    expect(inWords.map(({ code, sentence }) => [code, sentence.split('Beyond it ')[1]])).toContainEqual([
+      'window_shorter_than_pause',
+      'nothing is repeated: a person decides.',
+    ]);
     const long = changed(KEYED, 'at_least: PT2H', 'at_least: PT96H');
     expect(codesOf(long)).toEqual([]);
     expect(

@@ -151,7 +151,7 @@ describe('a draft from an OpenAPI description', () => {
       expect([operation.id, lost?.step?.step]).toEqual([operation.id, 'park']);
     }
     expect(text).toMatch(
-      /^# A draft of 2026-12-01, made of the OpenAPI description "Orders API", version "3\.1\.0"\.\n/,
+      /^# A draft of 2026-12-01, made of the description "Orders API" \(OpenAPI "3\.1\.0"\)\.\n/,
     );
   });
 

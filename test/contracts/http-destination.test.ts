@@ -77,6 +77,16 @@ describe('a configuration is refused in a sentence', () => {
     ],
     ['a header of ours', { headers: { Host: 'x' } }, 'The header Host is written by us; it cannot be given.'],
     [
+      "a header in the place of a guard's key, which would be the same for every write",
+      { headers: { 'idempotency-key': 'always' } },
+      'The header idempotency-key is written by ticket.create of the contract tickets, whose request is frozen when it is reviewed; it cannot be given here.',
+    ],
+    [
+      'a header that a request of the contract sends',
+      { headers: { 'x-caller': 'us' } },
+      'The header x-caller is written by ticket.create of the contract tickets, whose request is frozen when it is reviewed; it cannot be given here.',
+    ],
+    [
       'a contract that is not there',
       { contract: 'no.yaml' },
       'The file no.yaml cannot be read: it is not there.',
@@ -87,7 +97,8 @@ describe('a configuration is refused in a sentence', () => {
       'tools names ticket.crate, which the contract tickets does not say how to send; did you mean ticket.create?.',
     ],
   ])('%s', (_what, changes, sentence) => {
-    expect(refusedConfig(changes)).toContain(sentence);
+    const http = { ...(TICKET['http'] as JsonObject), headers: { 'X-Caller': '{caller}' } };
+    expect(refusedConfig(changes, { ...TICKET, http, guards: [GUARD] })).toContain(sentence);
   });
 
   test('a contract of which nothing can be sent', () => {
@@ -134,6 +145,16 @@ describe('a contract is refused in a sentence', () => {
         http: HTTP,
       },
       'ticket.create is guarded by the header If-Match, and its request does not send that header.',
+    ],
+    [
+      'a precondition that every version meets',
+      {
+        guards: [
+          { ...GUARD, kind: 'precondition', carrier: { in: 'header', name: 'If-Match', encoding: 'etag' } },
+        ],
+        http: { ...HTTP, headers: { 'If-Match': '*' } },
+      },
+      'ticket.create is guarded by the header If-Match, and its request sends the same value each time, which every version meets; it needs the version, such as {version}.',
     ],
     [
       'a query in the path',

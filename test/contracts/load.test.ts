@@ -39,7 +39,7 @@ describe('a text that cannot be read', () => {
     ['a: {__proto__: 1}', /^f:1:\d+: a\.__proto__ has no exact form as JSON: /],
     [
       'a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: &d [*c, *c]\ne: [*d, *d, *d, *d, *d, *d, *d]',
-      /^f:1:1: The aliases of the file unfold too far/,
+      /^f:1:1: The aliases of the file unfold too far: write out what they stand for\.$/,
     ],
     [
       '['.repeat(2_000),
@@ -426,6 +426,22 @@ describe('loadContract', () => {
       ),
     ]);
   });
+});
+
+it.each([
+  ['update', 'changes a record that is there'],
+  ['delete', 'removes one'],
+])('a look-up that takes any record for proof of a write with the effect %s is refused', (effect, does) => {
+  const byName = CONTRACT.replace("arguments: {reference: '{$stamp}'}", "arguments: {title: '{title}'}");
+  const text = changed(
+    changed(changed(byName, 'effect: create', `effect: ${effect}`), 'applied_if_content_matches', 'applied'),
+    ", content: [{path: /title, equals: '{title}'}]",
+    '',
+  );
+  const loaded = loadContract(text, 'f');
+  expect(loaded.ok ? [] : loaded.problems.map(({ sentence }) => sentence)).toEqual([
+    `A look-up of task.create takes any record that it finds for proof, and the write ${does}: found.where has to say what shows that it was done.`,
+  ]);
 });
 
 describe('loadBinding', () => {

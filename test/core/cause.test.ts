@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type CauseGroup, causeOf, groupByCause, type Queued } from '../../src/core/cause.ts';
 import { causeHeading, countsWords, isCauseId } from '../../src/core/queue-wording.ts';
+import { sentenceOf } from '../../src/core/wording.ts';
 import {
   ACCEPTED,
   CANNOT_TELL,
@@ -51,6 +52,15 @@ describe('a destination that gives no answer is one cause', () => {
 
   test('for what is looked up, and for what nobody can look up', () => {
     expect(kindOf(lookingUp('op_1'))).toBe('no_answer');
+    // As it is read while no process runs that could ask: the obstacle is the same, and no instant is promised.
+    const alone = { ...lookingUp('op_1').operation, why: { code: 'waits_for_gateway' } } as const;
+    expect(groupByCause([{ operation: alone, version: 1 }])).toMatchObject([
+      { cause: { kind: 'no_answer' } },
+    ]);
+    expect(groupByCause([{ operation: alone, version: 1 }])[0]?.nextAt).toBeUndefined();
+    expect(sentenceOf(alone)).toBe(
+      'To be checked when a gateway to tasks-eu runs; none runs now. It may or may not have happened. Do not repeat it.',
+    );
     expect(kindOf(setupLost())).toBe('no_answer');
   });
 

@@ -198,6 +198,12 @@ describe('a guard is counted on', () => {
     const inPath = { ...named, carrier: { in: 'path' } } as const;
     expect(repeats(inPath, more({ path: '/tasks/{name}' }))).toBe(true);
     expect(repeats(inPath, more({ path: '/tasks' }))).toBe(false);
+    // A place that another argument fills names another thing, and what is the same for all names nothing.
+    const byName = (name: string) => ({ ...named, carrier: { in: 'path', name } }) as const;
+    expect(repeats(byName('name'), more({ path: '/tasks/{name}' }))).toBe(true);
+    expect(repeats(byName('{name}.ics'), more({ path: '/tasks/{name}.ics' }))).toBe(true);
+    expect(repeats(byName('name'), more({ path: '/lists/{list}/tasks' }))).toBe(false);
+    expect(repeats(named, more({ body: { name: 'task' } }))).toBe(false);
   });
 
   test('of a precondition, only where each such write sends it', () => {
@@ -223,6 +229,8 @@ describe('a guard is counted on', () => {
     // Without its argument this header is not there, and nothing guards the write.
     expect(sends({ 'If-Match': '{version?}' })).toBe(false);
     expect(sends({ 'X-Other': '{version}' })).toBe(false);
+    // Every version meets this one.
+    expect(sends({ 'If-Match': '*' })).toBe(false);
     expect(sends()).toBe(false);
     expect(sends({ 'If-Match': '{version}' }, { in: 'body', name: 'If-Match' })).toBe(false);
   });

@@ -90,6 +90,12 @@ describe('the parts of a request', () => {
       'the address would have an empty part',
     ],
     [
+      'an empty last part, which would be the address of the whole list',
+      { method: 'DELETE', path: '/t/{id}' },
+      { id: '' },
+      'the address would have an empty part',
+    ],
+    [
       'an object in the address',
       { method: 'DELETE', path: '/t/{id}' },
       { id: { a: 1 } },
@@ -107,6 +113,12 @@ describe('the parts of a request', () => {
       { version: 'W/"5"' },
       'the header If-Match needs a strong version, and W/"5" is none',
     ],
+    [
+      'a condition that every version meets',
+      { method: 'PUT', path: '/t', headers: { 'If-Match': '{version}' } },
+      { version: '*' },
+      'the header If-Match needs a version, and * is every one',
+    ],
   ])('%s is refused in a sentence', (_what, http, args, problem) => {
     const guards = [keyed({ in: 'header', name: 'If-Match', encoding: 'etag' }, 'precondition')];
     expect(made(http, args, guards)).toBe(problem);
@@ -115,11 +127,25 @@ describe('the parts of a request', () => {
   test.each([
     ['5', '"5"'],
     ['"5"', '"5"'],
-    ['*', '*'],
   ])('a precondition with the version %s is sent as %s', (version, sent) => {
     const guards = [keyed({ in: 'header', name: 'If-Match', encoding: 'etag' }, 'precondition')];
     const http: HttpWrite = { method: 'PUT', path: '/t', headers: { 'If-Match': '{version}' } };
     expect(made(http, { version }, guards)).toMatchObject({ headers: { 'if-match': sent } });
+  });
+
+  test('that nothing is there yet is a condition of its own', () => {
+    const guards = [keyed({ in: 'header', name: 'If-None-Match' }, 'precondition')];
+    const http: HttpWrite = { method: 'PUT', path: '/t', headers: { 'If-None-Match': '*' } };
+    expect(made(http, {}, guards)).toMatchObject({ headers: { 'if-none-match': '*' } });
+  });
+
+  test.each([
+    ['/', '/'],
+    ['/t', '/t'],
+    ['/t/', '/t/'],
+    ['/t/{id}/', '/t/x/'],
+  ])('the path %s is sent as %s: a slash at its end stays', (path, target) => {
+    expect(made({ method: 'DELETE', path }, { id: 'x' })).toMatchObject({ target });
   });
 
   test('no value of an argument ever becomes more than one part of the address', () => {

@@ -451,6 +451,23 @@ describe('readLookup', () => {
     });
   });
 
+  it('takes the first page of a longer list for no more than it is', () => {
+    const page = (tasks: unknown, link: string): ReadableReply => ({
+      kind: 'result',
+      body: JSON.stringify({ tasks }),
+      headers: { link },
+    });
+    const over = { ...lookup, found: { ...lookup.found, items: { from: 'json', path: '/tasks' } } } as Lookup;
+    const next = '</tasks?page=2>; rel="next"';
+    expect(readLookup(page([{ id: 'T-0', reference: 'other' }], next), over, values)).toEqual({
+      found: 'inconclusive',
+      count: 0,
+    });
+    expect(readLookup(page([], next), over, values)).toMatchObject({ found: 'inconclusive' });
+    expect(readLookup(page([ours], next), over, values)).toMatchObject({ found: 'present', record: 'T-1' });
+    expect(readLookup(page([], '</tasks>; rel="first"'), over, values)).toMatchObject({ found: 'absent' });
+  });
+
   it.each<[string, ReadableReply]>([
     ['another error', toolError('Try later')],
     ['no list', result({ items: [] })],

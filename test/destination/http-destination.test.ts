@@ -269,7 +269,11 @@ describe('secrets', () => {
       detail,
     });
     const asked = await destination.ask({ tool: 'q', payload: '{"path":["tickets"]}', timeoutMs: PLENTY_MS });
-    expect(asked).toEqual({ answered: false, detail: `q gave no answer: ${detail}` });
+    expect(asked).toEqual({
+      answered: false,
+      because: 'not_asked',
+      detail: `q gave no answer: ${detail}`,
+    });
     const cell = new URL(url).pathname.split('/')[2];
     expect(fixture.log().filter((entry) => entry.cell === cell)).toEqual([]);
   });
@@ -287,18 +291,21 @@ describe('questions', () => {
     for (const path of ['http://127.0.0.2:9/tickets', '//127.0.0.2:9/tickets', 'file:///etc/passwd']) {
       expect(await ask(destination, { path })).toEqual({
         answered: false,
+        because: 'not_asked',
         detail: 'q gave no answer: it points to another place than the one that is configured',
       });
     }
   });
 
   test.each([
-    ['lookup_html', 'it was answered with 200, as a page that is no answer'],
-    ['lookup_redirect', 'it was answered with 302, as an address elsewhere'],
-    ['lookup_503_once', 'it was answered with 503, as what stands in between answers as well'],
-  ])('%s is no answer', async (fault, why) => {
+    ['lookup_html', 'it was answered with 200, as a page that is no answer', { because: 'unusable' }],
+    ['lookup_redirect', 'it was answered with 302, as an address elsewhere', { because: 'unusable' }],
+    // What stands in between may say so while the destination is away.
+    ['lookup_503_once', 'it was answered with 503, as what stands in between answers as well', {}],
+    ['lookup_cut_once', 'read ECONNRESET', {}],
+  ])('%s is no answer', async (fault, why, because) => {
     const report = await ask(open(fixture.url(fault)), { path: ['tickets'] });
-    expect(report).toEqual({ answered: false, detail: `q gave no answer: ${why}` });
+    expect(report).toEqual({ answered: false, ...because, detail: `q gave no answer: ${why}` });
   });
 
   test('an error is an answer, which the contract reads', async () => {
@@ -313,6 +320,10 @@ describe('questions', () => {
   ])('%s is inconclusive, never "absent"', async (fault, limits, why) => {
     const pages = { next: { link: 'next' }, items: '/tickets', ...limits };
     const report = await ask(open(fixture.url(fault)), { path: ['tickets'], pages });
-    expect(report).toEqual({ answered: false, detail: `q gave no answer: ${why}` });
+    expect(report).toEqual({
+      answered: false,
+      because: 'unusable',
+      detail: `q gave no answer: ${why}`,
+    });
   });
 });

@@ -230,7 +230,7 @@ describe('a tool whose schema asks for headers as it may not', () => {
     const refused = { left: 'no', proof: 'refused_by_sender', detail: upstream.callProblem('odd') };
     expect(await send({ a: 1 }, { tool: 'odd' })).toEqual(refused);
     const asked = await upstream.ask({ tool: 'odd', payload: '{}', timeoutMs: PLENTY_MS });
-    expect(asked).toEqual({ answered: false, detail: upstream.callProblem('odd') });
+    expect(asked).toEqual({ answered: false, because: 'not_asked', detail: upstream.callProblem('odd') });
     expect(log().filter(({ event }) => event === 'odd')).toEqual([]);
     expect(await send({ fault: 'answer' })).toMatchObject({ ended: 'reply' });
     await upstream.ask({ tool: 'mend', payload: '{}', timeoutMs: PLENTY_MS });

@@ -13,7 +13,10 @@ export interface HttpWorld {
   readonly ledger: Ledger;
   readonly writes: () => number;
   readonly records: () => number;
+  readonly questions: () => number;
   readonly sent: () => readonly LogEntry[];
+  /** Writes, and waits for nothing. */
+  propose(args: JsonObject): Promise<string>;
   /** Writes, and waits until nothing is due any more. */
   write(args: JsonObject): Promise<Operation>;
   close(): Promise<void>;
@@ -99,17 +102,21 @@ export async function httpWorld(
     http: [opened],
     settings: { callerWaitMs: 10_000, ...options.settings },
   });
+  const propose = async (args: JsonObject): Promise<string> => {
+    const call = { destination: 'tickets', tool: 'ticket.create', arguments: args, requester: 'agent' };
+    return operationOf(await ledger.write({ ...call, run: { id: 'run-1' } })).id;
+  };
   return {
     ledger,
+    propose,
     writes: () => logged('write').length,
     sent: () => logged('write'),
     records: () => logged('record').length,
+    questions: () => logged('question').length,
     async write(args) {
-      const call = { destination: 'tickets', tool: 'ticket.create', arguments: args, requester: 'agent' };
-      const { id } = operationOf(await ledger.write({ ...call, run: { id: 'run-1' } }));
       return until(
         ledger,
-        id,
+        await propose(args),
         ({ stage, why }) => ['closed', 'parked'].includes(stage) || why?.code === 'waits_for_destination',
       );
     },

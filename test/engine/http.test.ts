@@ -1,8 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { composeHttpDestination, composeLedger } from '../../src/compose.ts';
 import type { JsonObject } from '../../src/core/canonical.ts';
+import { FAILURES_MAX } from '../../src/core/circuit.ts';
 import { deadUrl, type HttpFixture, startDestination } from '../destination/http-fixture.ts';
 import { contractOf, type HttpWorld, httpWorld, TICKET, writeFiles } from './http-world.ts';
 import { operationOf, until } from './setup.ts';
@@ -87,6 +89,41 @@ test('a reply that is cut is unknown, and the record is found by its look-up', a
   ]);
   expect([world.writes(), world.records()]).toEqual([1, 1]);
 });
+
+test('a look-up whose answers cannot be used says nothing of the destination: its circuit stays closed, and others are sent', async () => {
+  const world = await setup({
+    fault: 'lookup_no_end',
+    operation: { ...TICKET, lookups: [paged(2)] },
+    settings: { ...SHORT, callerWaitMs: 100 },
+  });
+  const first = await world.propose({ title: 'a' });
+  const actor = { by: 'Mara', strength: 'same_account' } as const;
+  // Two pages each: as many look-ups in a row as would open the circuit of a destination that is away, and one more.
+  while (world.questions() < 2 * (FAILURES_MAX + 1)) {
+    await world.ledger.queueActs.lookUp([{ operation: first }], actor);
+    await setTimeout(10);
+  }
+  const asked = await until(world.ledger, first, () => true);
+  expect(asked).toMatchObject({ stage: 'checking', effect: 'unknown' });
+  expect(await world.ledger.circuits.list()).toEqual([]);
+  expect(await world.write({ title: 'b' })).toMatchObject({ stage: 'closed', effect: 'accepted' });
+  expect(world.writes()).toBe(2);
+});
+
+test('a write that hangs takes the last connection for writes, and it is looked up all the same', async () => {
+  const configuration = { pool: { connections: 1 } };
+  const world = await setup({ fault: 'drop_reply', configuration, settings: SHORT });
+  const operation = await world.write({ title: 'a' });
+  expect(operation).toMatchObject({ stage: 'closed', effect: 'accepted', record: { id: 'T-1' } });
+  expect([world.writes(), world.records(), world.questions()]).toEqual([1, 1, 1]);
+});
+
+/** The look-up of a ticket, over so many pages at most. */
+function paged(pages: number): JsonObject {
+  const [lookup] = TICKET['lookups'] as readonly [JsonObject];
+  const http = { ...(lookup['http'] as JsonObject), pages: { next: { link: 'next' }, pages_max: pages } };
+  return { ...lookup, http };
+}
 
 test('a template that names what a call does not give is refused in a sentence, and nothing is sent', async () => {
   const world = await setup();
@@ -175,19 +212,20 @@ test('a conditional write changes what it was meant for, and nothing that has ch
   expect([world.writes(), world.records()]).toEqual([3, 2]);
 });
 
+const GUARD = {
+  kind: 'request_key',
+  carrier: { in: 'header', name: 'Repeatability-Request-ID', encoding: 'uuid' },
+  scope: ['endpoint'],
+  window: { kind: 'unknown', from: 'client_timestamp', after: 'rejected' },
+  same: { result: 'replays_original' },
+  different: { result: 'rejected' },
+  in_flight: { result: 'unknown' },
+  evidence: { grade: 'documented' },
+};
+
 test('a repeat carries the same key, the same bytes and the same instant of its first sending', async () => {
-  const guard = {
-    kind: 'request_key',
-    carrier: { in: 'header', name: 'Repeatability-Request-ID', encoding: 'uuid' },
-    scope: ['endpoint'],
-    window: { kind: 'unknown', from: 'client_timestamp', after: 'rejected' },
-    same: { result: 'replays_original' },
-    different: { result: 'rejected' },
-    in_flight: { result: 'unknown' },
-    evidence: { grade: 'documented' },
-  };
   const headers = { 'Repeatability-First-Sent': '{$first_sent}' };
-  const operation = { ...TICKET, guards: [guard], http: { ...(TICKET['http'] as object), headers } };
+  const operation = { ...TICKET, guards: [GUARD], http: { ...(TICKET['http'] as object), headers } };
   const world = await setup({ fault: 'rst_before', operation });
   expect(await world.write({ title: 'a' })).toMatchObject({ stage: 'closed', effect: 'accepted' });
   const [first, second] = world.sent().map((one) => ({
@@ -303,6 +341,26 @@ describe('notices', () => {
     await world.ledger.notice(told({ type: 'ticket.refused', data: { reference: id } }));
     const record = await world.ledger.readings.record(id);
     expect(record?.operation).toMatchObject({ stage: 'closed', effect: 'rejected' });
+  });
+
+  test('one that says it of one of two tries says nothing of the other', async () => {
+    const window = { kind: 'duration', at_least: 'P1D', after: 'executes_again' };
+    const counted = { ...GUARD, window, in_flight: { result: 'waits' }, strength: 'enforced' };
+    const world = await setup({
+      fault: 'rst_before',
+      operation: { ...operation, guards: [counted] },
+      configuration,
+      environment: { SIGNING: SECRET },
+    });
+    const { id, ...written } = await world.write({ title: 'a' });
+    expect([written.effect, world.writes(), world.records()]).toEqual(['accepted', 2, 1]);
+    const notice = told({ type: 'ticket.refused', data: { reference: id } });
+    expect(await world.ledger.notice(notice)).toMatchObject({ recorded: true, again: false });
+    const record = await world.ledger.readings.record(id);
+    expect(record?.operation).toMatchObject({ stage: 'closed', effect: 'accepted' });
+    expect(record?.operation.evidence).toContainEqual(
+      expect.objectContaining({ kind: 'notice', means: 'rejected' }),
+    );
   });
 
   test('what is not the destination’s own, names nothing or says nothing is not recorded', async () => {

@@ -47,6 +47,15 @@ describe.concurrent('a destination that stays down', STORY, () => {
       expect(await story.until(id, () => true)).toMatchObject({ stage: 'checking', effect: 'unknown' });
     }
 
+    // A person says that it answers, and it does not: it opens again, and nothing is lost by it.
+    expect(doctor.stdout).toMatch(/counterfoil queue reset tickets\n/);
+    const reset = await story.counterfoil(['queue', 'reset', 'tickets', '--by', 'Mara']);
+    expect(reset.code).toBe(0);
+    expect(reset.stdout).toMatch(
+      /^The circuit of tickets is closed, by the word of Mara; it had not answered \d+ times in a row\.\nThe running gateway to tickets looks up and sends what waits now\./,
+    );
+    expect(await untilOpen(story.ledger)).toMatchObject([{ destination: 'tickets' }]);
+
     await down.start();
     const ends = await Promise.all([...lost, ...late].map(({ id }) => story.until(id, SETTLED)));
     expect(ends.map(({ effect }) => effect)).toEqual(Array.from(ends, () => 'accepted'));
@@ -54,6 +63,13 @@ describe.concurrent('a destination that stays down', STORY, () => {
     expect(down.log('a', 'write')).toHaveLength(5);
     expect(await story.ledger.circuits.list()).toEqual([]);
     expect((await story.counterfoil(['doctor'])).stdout).not.toContain('circuit');
+    const again = await story.counterfoil(['queue', 'reset', 'tickets', '--by', 'Mara']);
+    expect([again.code, again.stdout]).toEqual([
+      0,
+      expect.stringMatching(
+        /^Nothing was changed: the circuit of tickets is closed since .*, by an answer\.\n$/,
+      ),
+    ]);
   });
 
   test('[S10a] it stays down for longer than we may wait: parked at that bound, each as what is known of it', async (context) => {

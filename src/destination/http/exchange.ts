@@ -2,6 +2,7 @@
 // Nothing is repeated, no redirect is followed, and no time-out is shorter than the one that is asked for.
 
 import type { Dispatcher } from 'undici';
+import { codeOf, Departure, describe, type Unsent } from '../departure.ts';
 import { undici } from '../undici.ts';
 
 export interface ExchangeRequest {
@@ -21,11 +22,7 @@ export interface ExchangeRequest {
 }
 
 export type ExchangeEnd =
-  | {
-      readonly left: 'no';
-      readonly proof: 'refused_by_sender' | 'not_connected' | 'connection_refused' | 'name_not_found';
-      readonly detail: string;
-    }
+  | Unsent
   /** The reply came whole, still packed as its `content-encoding` says. */
   | {
       readonly left: 'maybe';
@@ -63,14 +60,10 @@ export function startExchange(dispatcher: Dispatcher, request: ExchangeRequest):
   return { done, abort: (reason) => handler.abort(reason) };
 }
 
-class Handler implements Dispatcher.DispatchHandler {
+class Handler extends Departure implements Dispatcher.DispatchHandler {
   readonly #request: ExchangeRequest;
   readonly #settle: (end: ExchangeEnd) => void;
-  #controller: Dispatcher.DispatchController | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #hasLeft = false;
-  #isRefused = false;
-  #abortedBy: string | undefined;
   #isTooLong = false;
   #status = 0;
   #headers: Readonly<Record<string, string>> = {};
@@ -78,35 +71,13 @@ class Handler implements Dispatcher.DispatchHandler {
   #bodyBytes = 0;
 
   constructor(request: ExchangeRequest, settle: (end: ExchangeEnd) => void) {
+    super(request.mayLeave);
     this.#request = request;
     this.#settle = settle;
   }
 
-  abort(reason: string): void {
-    this.#abortedBy ??= reason;
-    this.#controller?.abort(new Error(reason));
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    // A second start would be a repeat that nobody has decided on.
-    if (this.#hasLeft) controller.abort(new Error('it would have been sent a second time'));
-    else if (this.#abortedBy !== undefined) controller.abort(new Error(this.#abortedBy));
-    else if (this.#isAllowed()) {
-      this.#hasLeft = true;
-      this.#watch('headers', this.#request.headersMs);
-    } else {
-      this.#isRefused = true;
-      controller.abort(new Error('it may not leave'));
-    }
-  }
-
-  #isAllowed(): boolean {
-    try {
-      return this.#request.mayLeave?.() ?? true;
-    } catch {
-      return false;
-    }
+  protected override onLeft(): void {
+    this.#watch('headers', this.#request.headersMs);
   }
 
   #watch(phase: string, ms: number): void {
@@ -149,49 +120,18 @@ class Handler implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: unknown, error: Error): void {
     clearTimeout(this.#timer);
-    const detail = this.#abortedBy ?? describe(error);
-    if (!this.#hasLeft) {
-      const why = this.#isRefused ? 'it was too late to hand it over, or the claim was lost' : detail;
-      this.#settle({ left: 'no', proof: this.#proof(error), detail: why });
+    const unsent = this.unsent(error);
+    if (unsent !== undefined) {
+      this.#settle(unsent);
       return;
     }
     const isUnreadable = this.#isTooLong || isNoHttp(error);
-    const ended = this.#abortedBy !== undefined ? 'aborted' : isUnreadable ? 'unreadable' : 'cut';
-    this.#settle({ left: 'maybe', ended, detail });
-  }
-
-  #proof(error: Error): Extract<ExchangeEnd, { readonly left: 'no' }>['proof'] {
-    if (this.#isRefused || this.#abortedBy !== undefined || INVALID.has(codeOf(error)))
-      return 'refused_by_sender';
-    return connectProof(error);
+    const ended = this.abortedBy !== undefined ? 'aborted' : isUnreadable ? 'unreadable' : 'cut';
+    this.#settle({ left: 'maybe', ended, detail: this.abortedBy ?? describe(error) });
   }
 }
 
 /** Something answered, and it is no HTTP that can be read: the parser says so, or its headers are beyond all measure. */
 function isNoHttp(error: Error): boolean {
   return error instanceof undici().errors.HTTPParserError || codeOf(error) === 'UND_ERR_HEADERS_OVERFLOW';
-}
-
-/** What cannot be written down as a request was never begun. */
-const INVALID: ReadonlySet<string> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED']);
-
-/** How no connection came about. Each of these is before the first byte of any request. */
-function connectProof(error: Error): 'name_not_found' | 'connection_refused' | 'not_connected' {
-  const code = codeOf(error);
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'name_not_found';
-  return code === 'ECONNREFUSED' ? 'connection_refused' : 'not_connected';
-}
-
-function codeOf(error: Error): string {
-  const { code } = error as NodeJS.ErrnoException;
-  if (typeof code === 'string') return code;
-  // Several addresses of one name, each refused.
-  const [first] = (error as { readonly errors?: readonly Error[] }).errors ?? [];
-  return first === undefined ? '' : codeOf(first);
-}
-
-export function describe(error: Error): string {
-  const code = codeOf(error);
-  const message = error.message === '' ? 'no connection' : error.message;
-  return code === '' || message.includes(code) ? message : `${message} (${code})`;
 }

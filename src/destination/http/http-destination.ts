@@ -10,6 +10,7 @@ import { sha256Hex } from '../../core/digest.ts';
 import { type FrozenWrite, type HttpRequest, keyOf, madeFrom } from '../../core/http-request.ts';
 import { compare } from '../../core/reply-places.ts';
 import { valueAt } from '../../core/template.ts';
+import { describe } from '../departure.ts';
 import type {
   AskReport,
   AskRequest,
@@ -25,7 +26,7 @@ import type {
 } from '../port.ts';
 import { REPLY_MAX_BYTES } from '../reply-cap.ts';
 import { undici } from '../undici.ts';
-import { describe, type Exchange, type ExchangeEnd, startExchange } from './exchange.ts';
+import { type Exchange, type ExchangeEnd, startExchange } from './exchange.ts';
 import { type PageAddress, type Pages, readPages } from './pages.ts';
 import { type UnpackedReply, unpackReply } from './reply.ts';
 import { Rest } from './rest.ts';
@@ -114,11 +115,15 @@ export class HttpDestination implements Destination {
   }
 
   isConnected(): boolean {
-    return this.#closing === undefined && this.#isReachable && this.#writing.isFree && this.#rest.isOver;
+    return this.isAskable() && this.#writing.isFree;
+  }
+
+  isAskable(): boolean {
+    return this.#closing === undefined && this.#isReachable && this.#rest.isOver;
   }
 
   /** That it can be connected to, that every secret is there, and that there is a place in line; nothing is sent. */
-  async connect(): Promise<ConnectReport> {
+  async connect(purpose?: 'question'): Promise<ConnectReport> {
     if (this.#closing !== undefined) return { connected: false, detail: CLOSED };
     if (!this.#rest.isOver) return { connected: false, detail: this.#rest.words, isAway: false };
     if (!this.#isReachable) {
@@ -128,7 +133,9 @@ export class HttpDestination implements Destination {
       const report = await this.#connecting;
       if (!report.connected) return report;
     }
-    if (await this.#writing.whenFree(this.#options.timeouts.queueMs)) return { connected: true };
+    // Questions have connections of their own, so that what hangs can still be asked about.
+    if (purpose === 'question' || (await this.#writing.whenFree(this.#options.timeouts.queueMs)))
+      return { connected: true };
     return { connected: false, detail: ALL_TAKEN, isAway: false };
   }
 
@@ -202,7 +209,8 @@ export class HttpDestination implements Destination {
     return startExchange(this.#pool, {
       method,
       path,
-      headers: { ...DEFAULT_HEADERS, ...own, ...configured },
+      // What was frozen is what was reviewed: nothing that is configured takes its place.
+      headers: { ...DEFAULT_HEADERS, ...configured, ...own },
       ...(body === undefined ? {} : { body }),
       replyMaxBytes: this.#options.replyMaxBytes ?? REPLY_MAX_BYTES,
       headersMs,
@@ -251,16 +259,25 @@ export class HttpDestination implements Destination {
       const { pages, ...filled } = JSON.parse(request.payload) as JsonObject & { readonly pages?: unknown };
       asked = { filled, pages: pages as Pages | undefined };
     } catch {
-      return { answered: false, detail: 'the question is no JSON' };
+      return { answered: false, ...NOT_ASKED, detail: 'the question is no JSON' };
     }
+    const heard: Heard = { isAsked: false, isAnswered: false };
     const one = (at: PageAddress | undefined): Promise<Reply | string> =>
-      this.#askOnce(asked.filled, at, endsAt);
+      this.#askOnce(asked.filled, at, { endsAt, heard });
     const answer = asked.pages === undefined ? await one(undefined) : await readPages(asked.pages, one);
     if (typeof answer !== 'string') return { answered: true, reply: answer };
-    return { answered: false, detail: this.#clean(`${request.tool} gave no answer: ${answer}`) };
+    return {
+      answered: false,
+      ...(heard.isAnswered ? UNUSABLE : heard.isAsked ? {} : NOT_ASKED),
+      detail: this.#clean(`${request.tool} gave no answer: ${answer}`),
+    };
   }
 
-  async #askOnce(filled: JsonObject, at: PageAddress | undefined, endsAt: number): Promise<Reply | string> {
+  async #askOnce(
+    filled: JsonObject,
+    at: PageAddress | undefined,
+    { endsAt, heard }: { readonly endsAt: number; readonly heard: Heard },
+  ): Promise<Reply | string> {
     const query =
       at !== undefined && 'query' in at ? { query: { ...(filled['query'] as JsonObject), ...at.query } } : {};
     const made = madeFrom({ ...filled, ...query });
@@ -277,6 +294,7 @@ export class HttpDestination implements Destination {
     const free = await this.#asking.take(endsAt - Date.now());
     if (free === undefined) return ALL_TAKEN;
     let slow = '';
+    heard.isAsked = true;
     const exchange = this.#start(made.request, path, headers, {
       onSlow: (phase) => {
         slow = phase;
@@ -287,7 +305,7 @@ export class HttpDestination implements Destination {
     this.#under.add(waiting);
     const timer = setTimeout(() => exchange.abort('timed out'), Math.max(0, endsAt - Date.now()));
     try {
-      return await this.#answerOf(await exchange.done, slow);
+      return await this.#answerOf(await exchange.done, slow, heard);
     } finally {
       clearTimeout(timer);
       this.#under.delete(waiting);
@@ -295,14 +313,19 @@ export class HttpDestination implements Destination {
     }
   }
 
-  async #answerOf(end: ExchangeEnd, slow: string): Promise<Reply | string> {
+  async #answerOf(end: ExchangeEnd, slow: string, heard: Heard): Promise<Reply | string> {
     if (end.left === 'no' || end.ended !== 'whole') {
       if (end.left === 'no' && end.proof !== 'refused_by_sender') this.#isReachable = false;
+      heard.isAnswered ||= end.left === 'maybe' && end.ended === 'unreadable';
       return slow === '' ? end.detail : slow;
     }
     const unpacked = await this.#unpacked(end, 'json');
-    if ('unreadable' in unpacked) return unpacked.unreadable;
+    if ('unreadable' in unpacked) {
+      heard.isAnswered = true;
+      return unpacked.unreadable;
+    }
     const { doubt } = unpacked.reply;
+    heard.isAnswered ||= doubt !== 'gateway';
     return doubt === undefined ? unpacked.reply : `it was answered with ${end.status}, as ${DOUBTS[doubt]}`;
   }
 
@@ -374,6 +397,15 @@ export class HttpDestination implements Destination {
     return this.#options.secrets.without(text);
   }
 }
+
+/** Of one question, over all of its pages: whether it left, and whether anything of use or not came back. */
+interface Heard {
+  isAsked: boolean;
+  isAnswered: boolean;
+}
+
+const NOT_ASKED = { because: 'not_asked' } as const;
+const UNUSABLE = { because: 'unusable' } as const;
 
 const DEFAULT_HEADERS = {
   accept: 'application/json',

@@ -3,6 +3,7 @@
 
 import type { JsonObject, JsonValue } from '../../core/canonical.ts';
 import type { NextPage } from '../../core/contract.ts';
+import { nextLink } from '../../core/next-link.ts';
 import { valueAt } from '../../core/template.ts';
 import type { Reply } from '../port.ts';
 
@@ -67,18 +68,11 @@ function nextPage(next: NextPage, page: Reply, isEmpty: boolean, count: number):
   return isGiven ? { query: { [next.query]: String(cursor) } } : undefined;
 }
 
-/** RFC 8288: `<https://…>; rel="next"`, among other links. */
-function nextLink(header: string | undefined): string | undefined {
-  for (const [, url, parameters = ''] of (header ?? '').matchAll(/<([^<>]*)>([^<]*)/g)) {
-    if (/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|next(?![\w-]))/i.test(parameters)) return url;
-  }
-  return undefined;
-}
-
-/** The first page with the rows of all of them in its list. */
+/** The first page with the rows of all of them in its list; it goes on nowhere. */
 function merged(first: Reply, items: string, rows: readonly JsonValue[]): Reply {
   const whole = JSON.parse(first.body) as JsonValue;
-  return { ...first, body: JSON.stringify(withValue(whole, items.split('/').slice(1), rows)) };
+  const { link: _links, ...headers } = first.headers ?? {};
+  return { ...first, headers, body: JSON.stringify(withValue(whole, items.split('/').slice(1), rows)) };
 }
 
 function withValue(whole: JsonValue, tokens: readonly string[], value: JsonValue): JsonValue {

@@ -19,7 +19,9 @@ export class Slots {
 
   /** @returns the function that gives the place back; `undefined` when none was free in time */
   async take(waitMs: number): Promise<(() => void) | undefined> {
-    if (this.#free === 0 && !(await this.#isFreed(waitMs))) return undefined;
+    const endsAt = Date.now() + waitMs;
+    // Between the news that one is free and the taking of it somebody else may have come.
+    while (this.#free === 0) if (!(await this.#isFreed(endsAt - Date.now()))) return undefined;
     this.#free -= 1;
     let isGiven = false;
     return () => {

@@ -2,6 +2,7 @@
 // and how it ended. Nothing is repeated and no redirect is followed.
 
 import type { Dispatcher } from 'undici';
+import { Departure, describe, type Unsent } from '../departure.ts';
 import { SseReader } from './sse-reader.ts';
 
 export interface ExchangeRequest {
@@ -25,11 +26,7 @@ export interface ExchangeRequest {
 }
 
 export type ExchangeEnd =
-  | {
-      readonly left: 'no';
-      readonly proof: 'refused_by_sender' | 'not_connected' | 'connection_refused';
-      readonly detail: string;
-    }
+  | Unsent
   /** The response came whole. What is no message (an error page, say) is in `text`, cut short. */
   | {
       readonly left: 'maybe';
@@ -70,13 +67,9 @@ export function startExchange(dispatcher: Dispatcher, request: ExchangeRequest):
   return { done, abort: (reason) => handler.abort(reason) };
 }
 
-class Handler implements Dispatcher.DispatchHandler {
+class Handler extends Departure implements Dispatcher.DispatchHandler {
   readonly #request: ExchangeRequest;
   readonly #settle: (end: ExchangeEnd) => void;
-  #controller: Dispatcher.DispatchController | undefined;
-  #hasLeft = false;
-  #isRefused = false;
-  #abortedBy: string | undefined;
   #isTooLong = false;
   #status: number | undefined;
   #isStream = false;
@@ -86,35 +79,13 @@ class Handler implements Dispatcher.DispatchHandler {
   #bodyBytes = 0;
 
   constructor(request: ExchangeRequest, settle: (end: ExchangeEnd) => void) {
+    super(request.mayLeave);
     this.#request = request;
     this.#settle = settle;
   }
 
-  abort(reason: string): void {
-    this.#abortedBy ??= reason;
-    this.#controller?.abort(new Error(reason));
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    // A second start would be a repeat that nobody has decided on.
-    if (this.#hasLeft) controller.abort(new Error('it would have been sent a second time'));
-    else if (this.#abortedBy !== undefined) controller.abort(new Error(this.#abortedBy));
-    else if (!this.#isAllowed()) {
-      this.#isRefused = true;
-      controller.abort(new Error('it may not leave'));
-    } else {
-      this.#hasLeft = true;
-      this.#request.onLeft?.();
-    }
-  }
-
-  #isAllowed(): boolean {
-    try {
-      return this.#request.mayLeave?.() ?? true;
-    } catch {
-      return false;
-    }
+  protected override onLeft(): void {
+    this.#request.onLeft?.();
   }
 
   onResponseStart(
@@ -167,20 +138,13 @@ class Handler implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    const detail = this.#abortedBy ?? describe(error);
-    if (!this.#hasLeft) {
-      const isOurs = this.#isRefused || this.#abortedBy !== undefined;
-      const proof = isOurs
-        ? 'refused_by_sender'
-        : (error as NodeJS.ErrnoException).code === 'ECONNREFUSED'
-          ? 'connection_refused'
-          : 'not_connected';
-      const why = this.#isRefused ? 'it was too late to hand it over, or the claim was lost' : detail;
-      this.#settle({ left: 'no', proof, detail: why });
+    const unsent = this.unsent(error);
+    if (unsent !== undefined) {
+      this.#settle(unsent);
       return;
     }
-    const ended = this.#isTooLong ? 'too_long' : this.#abortedBy === undefined ? 'cut' : 'aborted';
-    this.#settle({ left: 'maybe', ended, status: this.#status, detail });
+    const ended = this.#isTooLong ? 'too_long' : this.abortedBy === undefined ? 'cut' : 'aborted';
+    this.#settle({ left: 'maybe', ended, status: this.#status, detail: this.abortedBy ?? describe(error) });
   }
 
   #tooLong(controller: Dispatcher.DispatchController): void {
@@ -188,9 +152,4 @@ class Handler implements Dispatcher.DispatchHandler {
     this.#body = [];
     controller.abort(new Error(`the reply is longer than ${this.#request.messageMaxBytes} bytes`));
   }
-}
-
-function describe(error: Error): string {
-  const { code } = error as NodeJS.ErrnoException;
-  return code === undefined || error.message.includes(code) ? error.message : `${error.message} (${code})`;
 }

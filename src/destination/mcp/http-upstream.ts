@@ -293,7 +293,8 @@ export class HttpUpstream implements McpUpstream {
 
   ask(request: AskRequest): Promise<AskReport> {
     const problem = this.callProblem(request.tool);
-    if (problem !== undefined) return Promise.resolve({ answered: false, detail: problem });
+    if (problem !== undefined)
+      return Promise.resolve({ answered: false, because: 'not_asked', detail: problem });
     return this.request(
       'tools/call',
       callParams(request.tool, request.payload, undefined),
