@@ -25,6 +25,7 @@ import type { EngineContext, FactsSource, LedgerSettings } from './engine/contex
 import { type Environment, systemEnvironment } from './engine/environment.ts';
 import { Ledger, type OwnerRule } from './engine/ledger.ts';
 import { DEFAULT_SETTINGS } from './engine/settings.ts';
+import { StopsInForce } from './engine/stops-in-force.ts';
 import { type AnswersOut, noAnswersOut, Waiters } from './engine/waiters.ts';
 import type { WebhookEndpoint } from './engine/webhooks.ts';
 import { FollowedPolicy } from './gateway/followed-policy.ts';
@@ -99,6 +100,7 @@ export async function composeLedger(parts: LedgerParts): Promise<Ledger> {
     worker: Ledger.newWorker({ environment }),
     waiters,
     answersOut,
+    stops: new StopsInForce(store, parts.tenant ?? LOCAL_TENANT),
     report: parts.report ?? (() => {}),
   };
   const ledger = new Ledger(context);

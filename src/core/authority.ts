@@ -4,6 +4,7 @@ import type { ToolClass, ToolFacts } from './contract.ts';
 import { isScopeKept, usableGuard } from './guarded-repeat.ts';
 import type { Operation, OperationId, Review, ReviewQuestion, Why } from './operation.ts';
 import { type Bounds, isBeyondBounds } from './repeatability.ts';
+import { type StopInForce, whyOf } from './stop.ts';
 
 /** The answer of a server's mode for one call: a rule by name, or the question that a person must answer. */
 export type Authority =
@@ -84,6 +85,8 @@ export interface SendingConditions {
   readonly scope?: string | undefined;
   /** Guards of this tool were passed over once, and nobody has said since that they count again. */
   readonly isDistrusted?: boolean;
+  /** An operator's stop over it; a cancel of its run is no matter of waiting. */
+  readonly stopped?: StopInForce | undefined;
   /** The operation that this one supersedes, while that one is not settled. */
   readonly unsettledPredecessor: OperationId | undefined;
 }
@@ -96,6 +99,10 @@ export type SendingDecision =
 export function judgeSending(operation: Operation, conditions: SendingConditions): SendingDecision {
   const { at, bounds, facts } = conditions;
   if (conditions.digest !== operation.digest) return refuse('park', { code: 'digest_mismatch' });
+  // Whatever else has changed is judged when the stop is lifted; while something is unknown nothing waits for that.
+  if (conditions.stopped !== undefined) {
+    return refuse(operation.effect === 'unknown' ? 'park' : 'wait', whyOf(conditions.stopped));
+  }
   if (isBeyondBounds(operation, bounds, at)) {
     return refuse('park', { code: 'bounds_used_up', attempts: operation.attempts.length });
   }

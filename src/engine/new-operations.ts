@@ -15,6 +15,7 @@ import {
   type Proposal,
   type ReviewQuestion,
 } from '../core/operation.ts';
+import { type Ending, whyOf } from '../core/stop.ts';
 import { type Change, StoreFault, type StreamWrite } from '../store/port.ts';
 import { type EngineContext, newId, newReview, SALT_BYTES, scopeNow } from './context.ts';
 import { type Draft, keysOf, payloadText } from './draft.ts';
@@ -41,6 +42,8 @@ export interface Extras {
   readonly goOn?: string;
   /** Another stream of the same commit, once the operation has its name. */
   readonly beside?: (operation: string) => StreamWrite;
+  /** Nothing is sent where it belongs: it is recorded, and closed at once. */
+  readonly ended?: Ending;
   /** Why its caller wants a second one, or the person who asks in its place. */
   readonly reason?: string;
   readonly askedBy?: string;
@@ -97,7 +100,16 @@ export class NewOperations {
       await readLocks(context.store, context.tenant, made.proposal.target?.locks),
       withdrawn.locks,
     );
-    const first = this.#firstEvents(draft, made.proposal, locks, step?.earlier, extras, at);
+    const stopped = context.stops.over(made.proposal);
+    const ended = extras.ended ?? (stopped && whyOf(stopped));
+    const first = this.#firstEvents(
+      draft,
+      made.proposal,
+      locks,
+      step?.earlier,
+      ended === undefined ? extras : { ...extras, ended },
+      at,
+    );
     const attempt = first.events.find((event) => event.type === 'attempt_started');
     context.reached('before_propose_commit');
     const notedAt = context.environment.monotonic();
@@ -128,9 +140,12 @@ export class NewOperations {
         ...(entryKey === undefined ? [] : [{ key: entryKey, stream }]),
         ...openEntries(undefined, operation),
       ],
-      ...(run.requires === undefined ? {} : { requires: [run.requires] }),
+      requires: [context.stops.requirement, ...(run.requires === undefined ? [] : [run.requires])],
     });
-    if (!isStored) return undefined;
+    if (!isStored) {
+      await context.stops.refresh();
+      return undefined;
+    }
     context.reached('proposed');
     const record: OperationRecord = { version: 1, operation };
     context.waiters.publish(record);
@@ -265,6 +280,7 @@ export class NewOperations {
       facts: draft.facts,
       newReview: review,
       ...(extras.question === undefined ? {} : { question: extras.question }),
+      ended: extras.ended,
     };
     const proposed = decide(undefined, command, at);
     const operation = decided(undefined, proposed);

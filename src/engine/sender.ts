@@ -177,6 +177,13 @@ export class Sender {
     if (why !== undefined && 'until' in why && this.#later(operation.id, why.until)) return undefined;
     const destination = this.#context.destinations.get(operation.destination);
     if (destination === undefined) return undefined;
+    const stopped = this.#context.stops.over(operation);
+    if (stopped !== undefined) {
+      if (why?.code === 'stopped' && why.stop === stopped.id && operation.effect !== 'unknown')
+        return undefined;
+      await this.#start(record, await readPayload(this.#context, operation), undefined, '');
+      return undefined;
+    }
     const connection = await this.#connected(destination, mayConnect);
     const payload = await readPayload(this.#context, operation);
     await this.#context.refreshFacts();
@@ -284,6 +291,7 @@ export class Sender {
     const result = await takeStep(context, {
       id: record.operation.id,
       from: record,
+      isSending: true,
       ...(room.beside === undefined ? {} : { beside: room.beside }),
       command: (operation, locks) => ({
         type: 'start_attempt',
@@ -307,6 +315,7 @@ export class Sender {
           goOn,
           scope,
           isDistrusted,
+          stopped: context.stops.over(operation),
           noRoom: room.noRoom,
         },
       }),
@@ -359,6 +368,7 @@ export class Sender {
       replyTimeoutMs: replyTimeoutMs(context.settings, started.facts),
       mayLeave: () =>
         !this.#closing &&
+        context.stops.over(operation) === undefined &&
         context.environment.monotonic() - started.notedAt <= context.settings.bounds.sendByMs,
       recordLeg: (leg) => this.#recordLeg(operation.id, started.attempt, leg),
       ...(started.meta === undefined ? {} : { meta: started.meta }),
@@ -386,8 +396,18 @@ export class Sender {
   async #recordLeg(id: string, attempt: string, leg: number): Promise<boolean> {
     if (this.#closing) return false;
     try {
-      const command = { type: 'record_leg', attempt, leg } as const;
-      return (await takeStep(this.#context, { id, command: () => command })).stored;
+      const { stops } = this.#context;
+      const result = await takeStep(this.#context, {
+        id,
+        isSending: true,
+        command: (operation) => ({
+          type: 'record_leg',
+          attempt,
+          leg,
+          stopped: stops.over(operation) !== undefined,
+        }),
+      });
+      return result.stored;
     } catch (cause) {
       this.#context.report(`A leg of ${id} was not recorded, and did not leave: ${describe(cause)}`);
       return false;

@@ -7,6 +7,7 @@ import {
   misconfiguredText,
   readOnlyText,
   statusText,
+  stoppedCallText,
   storeDownText,
   unrepresentableText,
   unusableText,
@@ -195,7 +196,16 @@ export class ToolCalls {
       }
     }
     if (answer.kind !== 'pass' && tool !== undefined) await this.#answer(open, answer, tool);
+    else if (!isRead && (await this.#isStopped(open, call.tool))) return;
     else if (!open.signal.aborted) await this.#line.pass(open);
+  }
+
+  /** Also what is no operation is not passed on under a stop (I8); its caller is told so. */
+  async #isStopped(open: OpenCall, tool: string): Promise<boolean> {
+    const { ledger, requester, server } = this.#parts;
+    const stop = await ledger.stops.over({ destination: server.name, tool, requester });
+    if (stop !== undefined) this.#answerText(open, stoppedCallText(stop, { destination: server.name, tool }));
+    return stop !== undefined;
   }
 
   /** The call as the ledger is handed it. */
