@@ -84,6 +84,7 @@ export interface RunCancel extends Acknowledgements {
 
 const PAGE = 200;
 const RUN_PAGE = 500;
+const TOGETHER = 64;
 const STOPS_LISTED_MAX = 1_000;
 
 export class Stops {
@@ -361,6 +362,22 @@ export class Stops {
     }
   }
 
+  /** Many at a time, so that their commits share what a commit costs. */
+  async #each(
+    scope: StopScope,
+    stages: readonly string[],
+    does: (record: OperationRecord) => Promise<void>,
+  ): Promise<void> {
+    let together: Promise<void>[] = [];
+    for await (const record of this.#open(scope, stages)) {
+      together.push(does(record));
+      if (together.length < TOGETHER) continue;
+      await Promise.all(together);
+      together = [];
+    }
+    await Promise.all(together);
+  }
+
   async #operations(ids: readonly OperationId[]): Promise<readonly Operation[]> {
     const { store, tenant } = this.#context;
     const records = ids.length === 0 ? [] : await store.read(tenant, ids.map(streamOf));
@@ -404,20 +421,21 @@ export class Stops {
     const ended: string[] = [];
     const leftOut: string[] = [];
     const { stops } = this.#context;
-    for await (const { operation, version } of this.#open(state.scope, ['ready', 'sending', 'checking'])) {
+    const end = async ({ operation, version }: OperationRecord): Promise<void> => {
       const { id } = operation;
       // Another order is over it as well: that one's lifting decides about it.
       const other = stops.all.find((one) => one.id !== state.id && isCovered(one.scope, operation));
-      if (other !== undefined) continue;
+      if (other !== undefined) return;
       if (operation.stage === 'ready' && listed.get(id) === version) {
         released.push(id);
-        continue;
+        return;
       }
       if (listed.has(id)) leftOut.push(id);
       const result = await takeStep(this.#context, { id, command: () => ({ type: 'end_stopped', why }) });
       if (result.stored && operation.stage === 'ready') ended.push(id);
       if (result.stored) this.onFreed(result.freed);
-    }
+    };
+    await this.#each(state.scope, ['ready', 'sending', 'checking'], end);
     return { released, ended, leftOut };
   }
 
@@ -530,11 +548,11 @@ export class Stops {
     if (order === undefined || order.scope.kind !== 'run') return;
     const { at, by, strength = 'same_account' } = order;
     await this.#markRun(runStream(order.scope.run), { id, by, strength, at });
-    for await (const { operation } of this.#open(order.scope, OPEN_STAGES)) {
+    await this.#each(order.scope, OPEN_STAGES, async ({ operation }) => {
       const command = { type: 'cancel', by, strength } as const;
       const result = await takeStep(this.#context, { id: operation.id, command: () => command });
       if (result.stored) this.onFreed(result.freed);
-    }
+    });
     if ((await this.#state(id))?.state.noMoreAt !== undefined) await this.#endInForce(id);
     else this.watch();
   }
