@@ -32,6 +32,7 @@ import {
 } from './records.ts';
 import type { ResolvedRun } from './runs.ts';
 import type { Sender, StartedAttempt } from './sender.ts';
+import { STOPS_STREAM } from './stops-in-force.ts';
 
 export interface Extras {
   readonly sequence: number;
@@ -113,6 +114,7 @@ export class NewOperations {
     const attempt = first.events.find((event) => event.type === 'attempt_started');
     context.reached('before_propose_commit');
     const notedAt = context.environment.monotonic();
+    const stopsVersion = context.stops.version;
     const { operation, writes } = writesOf({
       before: undefined,
       events: first.events,
@@ -140,7 +142,10 @@ export class NewOperations {
         ...(entryKey === undefined ? [] : [{ key: entryKey, stream }]),
         ...openEntries(undefined, operation),
       ],
-      requires: [context.stops.requirement, ...(run.requires === undefined ? [] : [run.requires])],
+      requires: [
+        { stream: STOPS_STREAM, version: stopsVersion },
+        ...(run.requires === undefined ? [] : [run.requires]),
+      ],
     });
     if (!isStored) {
       await context.stops.refresh();
@@ -156,6 +161,7 @@ export class NewOperations {
       payload: made.payload,
       facts: draft.facts,
       notedAt,
+      stopsVersion,
       ...(draft.call.meta === undefined ? {} : { meta: draft.call.meta }),
       ...(draft.call.via === undefined ? {} : { via: draft.call.via }),
     };

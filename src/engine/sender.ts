@@ -32,6 +32,8 @@ export interface StartedAttempt {
   readonly facts: ToolFacts;
   /** The monotonic instant noted before the claiming transaction (D8). */
   readonly notedAt: number;
+  /** The version of the stops under which it was recorded as started. */
+  readonly stopsVersion: number;
   readonly meta?: string;
   readonly via?: string;
 }
@@ -288,37 +290,41 @@ export class Sender {
     context.reached('before_attempt_commit');
     const notedAt = environment.monotonic();
     const at = environment.now();
+    let stopsVersion = context.stops.version;
     const result = await takeStep(context, {
       id: record.operation.id,
       from: record,
       isSending: true,
       ...(room.beside === undefined ? {} : { beside: room.beside }),
-      command: (operation, locks) => ({
-        type: 'start_attempt',
-        attempt: {
-          ...(scope === undefined ? {} : { scope }),
-          id: attempt,
-          worker: context.worker,
-          startedAt: at,
-          sendBy: at + settings.bounds.sendByMs,
-        },
-        newReview: newReview(context, at),
-        conditions: {
-          at,
-          facts,
-          bounds: settings.bounds,
-          digest: payload.digest,
-          connected: facts !== undefined,
-          connectionDetail,
-          lockedBy: operation.observed === undefined ? firstLock(locks, operation.id) : undefined,
-          unsettledPredecessor: predecessor,
-          goOn,
-          scope,
-          isDistrusted,
-          stopped: context.stops.over(operation),
-          noRoom: room.noRoom,
-        },
-      }),
+      command: (operation, locks) => {
+        stopsVersion = context.stops.version;
+        return {
+          type: 'start_attempt',
+          attempt: {
+            ...(scope === undefined ? {} : { scope }),
+            id: attempt,
+            worker: context.worker,
+            startedAt: at,
+            sendBy: at + settings.bounds.sendByMs,
+          },
+          newReview: newReview(context, at),
+          conditions: {
+            at,
+            facts,
+            bounds: settings.bounds,
+            digest: payload.digest,
+            connected: facts !== undefined,
+            connectionDetail,
+            lockedBy: operation.observed === undefined ? firstLock(locks, operation.id) : undefined,
+            unsettledPredecessor: predecessor,
+            goOn,
+            scope,
+            isDistrusted,
+            stopped: context.stops.over(operation),
+            noRoom: room.noRoom,
+          },
+        };
+      },
     });
     this.onFreed(result.stored ? result.freed : []);
     if (!result.stored || result.record.operation.stage !== 'sending' || facts === undefined)
@@ -330,6 +336,7 @@ export class Sender {
       payload: payload.text,
       facts,
       notedAt,
+      stopsVersion,
       ...(meta === undefined ? {} : { meta }),
       ...(via === undefined ? {} : { via }),
     };
@@ -368,7 +375,7 @@ export class Sender {
       replyTimeoutMs: replyTimeoutMs(context.settings, started.facts),
       mayLeave: () =>
         !this.#closing &&
-        context.stops.over(operation) === undefined &&
+        !context.stops.hasComeOver(operation, started.stopsVersion) &&
         context.environment.monotonic() - started.notedAt <= context.settings.bounds.sendByMs,
       recordLeg: (leg) => this.#recordLeg(operation.id, started.attempt, leg),
       ...(started.meta === undefined ? {} : { meta: started.meta }),

@@ -60,6 +60,8 @@ export async function takeStep(context: EngineContext, step: Step): Promise<Step
     // Else the mark would come too late for the version that it is about.
     from = withDelivery(context, from);
     const locks = await readLocks(store, tenant, from.operation.target?.locks);
+    // The stops that it is decided under, whatever is heard of them before it is stored.
+    const requires = step.isSending === true ? [context.stops.requirement] : undefined;
     const decision = decide(from.operation, step.command(from.operation, locks), at);
     if (decision.events === undefined) return { stored: false, refusal: decision.refusal, record: from };
     const { operation, writes } = writesOf({
@@ -74,7 +76,7 @@ export async function takeStep(context: EngineContext, step: Step): Promise<Step
         at,
         crossRun: openEntries(from.operation, operation),
         writes: step.beside === undefined ? writes : [...writes, ...(await step.beside())],
-        ...(step.isSending === true ? { requires: [context.stops.requirement] } : {}),
+        ...(requires === undefined ? {} : { requires }),
         ...(step.documents === undefined ? {} : { documents: step.documents }),
       },
     ]);
