@@ -51,7 +51,7 @@ process.on('message', ({ answerMs, forget, letGo, watch }) => {
   if (letGo !== undefined) {
     const held = trials.get(letGo)?.held ?? [];
     trials.set(letGo, { answerMs });
-    for (const answer of held) setTimeout(answer, 1 + Math.random() * answerMs);
+    for (const answer of held) setTimeout(() => answer(), 1 + Math.random() * answerMs);
   }
   if (forget !== undefined) trials.delete(forget);
 });

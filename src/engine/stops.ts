@@ -167,7 +167,7 @@ export class Stops {
             {
               stream: stopStream(id),
               expectedVersion: 0,
-              events: [{ type: 'stopped', ...order } as unknown as Json],
+              events: [order as unknown as Json],
               state: order as unknown as Json,
             },
             ...beside,
