@@ -15,7 +15,7 @@ import { type FrozenList, frozenList, type ListedOperation } from '../core/froze
 import { idInstant } from '../core/ids.ts';
 import type { DecisionStrength, Operation, OperationId } from '../core/operation.ts';
 import { isCovered, isSameScope, type StopInForce, type StopScope, whyOf } from '../core/stop.ts';
-import { type Json, StoreFault, type StreamWrite } from '../store/port.ts';
+import type { Json, StreamWrite } from '../store/port.ts';
 import { type EngineContext, newId, SALT_BYTES } from './context.ts';
 import { asRecord, type OperationRecord, readOperation, saltedDocument, streamOf } from './records.ts';
 import { describe } from './reports.ts';
@@ -283,11 +283,8 @@ export class Stops {
     readonly requester: string;
   }): Promise<StopInForce | undefined> {
     const { stops } = this.#context;
-    if (this.#context.whenReady() === undefined) {
-      await stops.refresh().catch((cause: unknown) => {
-        if (!(cause instanceof StoreFault)) throw cause;
-      });
-    }
+    // Whatever keeps it from being read.
+    await stops.refresh().catch(() => {});
     return stops.over({ ...call, run: { id: '' } });
   }
 
