@@ -43,7 +43,7 @@ import { Stops } from './stops.ts';
 import { Tasks } from './tasks.ts';
 import { Tokens } from './tokens.ts';
 import type { AnswersOut } from './waiters.ts';
-import { type Post, type WebhookEndpoint, Webhooks } from './webhooks.ts';
+import { type Listener, Webhooks } from './webhooks.ts';
 import { Worker } from './worker.ts';
 
 export interface ReviewDecision {
@@ -180,9 +180,9 @@ export class Ledger {
     this.#worker.start();
   }
 
-  /** From now on these are told of causes, as long as this process runs. */
-  tellOfCauses(endpoints: readonly WebhookEndpoint[], post: Post): void {
-    this.#webhooks = new Webhooks(this.#context, this.queue, { endpoints, post });
+  /** From now on these are told of causes, or of what has settled, as long as this process runs. */
+  tell(listeners: readonly Listener[]): void {
+    this.#webhooks = new Webhooks(this.#context, this.queue, listeners);
     this.#webhooks.start();
   }
 
