@@ -4,10 +4,14 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { until as untilSo } from '../../demo/world.mjs';
 import { composeLedger } from '../../src/compose.ts';
+import type { JsonObject } from '../../src/core/canonical.ts';
 import { httpStory, keyed, referenced, type StatedOperation, storyDestination } from './http-harness.ts';
 
 const TICKET = { title: 'Move the billing database' };
 const MARA = { by: 'Mara', strength: 'same_account' } as const;
+const HOUR_MS = 3_600_000;
+/** Long enough for an order to be given meanwhile, also on a busy machine. */
+const REPLY_MS = 5_000;
 const STORY = { timeout: 60_000 };
 
 type Order = 'stop' | 'cancel' | 'none';
@@ -24,18 +28,35 @@ async function ordered(
   const story = await httpStory(context, {
     folder,
     destinations: { tickets: { url: destination.url('a'), operation } },
-    settings: { replyTimeoutMs: 1_500 },
+    settings: { replyTimeoutMs: REPLY_MS },
   });
-  const { id } = await story.propose(TICKET);
-  await untilSo(() => destination.log('a', 'fault').length === 1, 'the write to arrive');
   const operator = await composeLedger({ data: join(folder, 'data') });
   context.onTestFinished(() => operator.close());
+  const { id } = await story.propose(TICKET);
+  await untilSo(() => destination.log('a', 'fault').length === 1, 'the write to arrive');
   const scope = { kind: 'destination', destination: 'tickets' } as const;
   if (order === 'stop') {
     const { inFlight } = await operator.stops.stop({ ...MARA, scope, reason: 'Migration.' });
     expect(inFlight.map((each) => each.id)).toEqual([id]);
   }
   if (order === 'cancel') expect((await operator.stops.cancel(id, MARA))?.cancelled).toBe(true);
+  return { destination, id, story };
+}
+
+/** The approval that it was sent under expires while nothing is known of it. */
+async function expired(context: Parameters<typeof storyDestination>[0], operation: StatedOperation) {
+  const destination = await storyDestination(context);
+  await destination.plan('a', { writes: ['hang_before'] });
+  const story = await httpStory(context, {
+    folder: destination.folder,
+    destinations: { tickets: { url: destination.url('a'), operation, class: 'irreversible' } },
+    settings: { replyTimeoutMs: REPLY_MS },
+  });
+  const { digest, id } = await story.propose(TICKET);
+  const approval = { operation: id, digest, kind: 'approved', by: 'Mara', strength: 'passphrase' } as const;
+  expect((await story.ledger.decideReview(approval)).decided).toBe(true);
+  await untilSo(() => destination.log('a', 'fault').length === 1, 'the write to arrive');
+  story.moveClock(9 * HOUR_MS);
   return { destination, id, story };
 }
 
@@ -70,4 +91,23 @@ describe.concurrent('while the outcome is unknown', STORY, () => {
       expect(destination.records('a')).toHaveLength(records);
     });
   }
+
+  test('[S31c] the approval expires: found not to be there, it is held and not sent again', async (context) => {
+    const { destination, id, story } = await expired(context, referenced());
+    const after = await story.until(id, ({ review }) => review?.because?.code === 'approval_expired');
+    expect(after).toMatchObject({ stage: 'awaiting_approval', effect: 'absent' });
+    expect(destination.log('a', 'write')).toHaveLength(1);
+    expect(destination.records('a')).toEqual([]);
+  });
+
+  test('[S31c] the approval expires: nothing but a key, it is with a person and not repeated', async (context) => {
+    const { guards, ...rest } = keyed();
+    const window = { kind: 'duration', at_least: 'PT48H', from: 'first_accept', after: 'executes_again' };
+    const lasting = (guards as readonly JsonObject[]).map((guard) => ({ ...guard, window }));
+    const { destination, id, story } = await expired(context, { ...rest, guards: lasting });
+    const after = await story.until(id, ({ stage }) => stage === 'parked');
+    expect(after).toMatchObject({ effect: 'unknown', why: { code: 'approval_expired' } });
+    expect(destination.log('a', 'write')).toHaveLength(1);
+    expect(destination.records('a')).toEqual([]);
+  });
 });
