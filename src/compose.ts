@@ -21,13 +21,13 @@ import type { StdioCommand } from './destination/mcp/stdio-child.ts';
 import { openStdioUpstream } from './destination/mcp/stdio-upstream.ts';
 import type { McpUpstream, OwnHandshake } from './destination/mcp/upstream.ts';
 import type { Destination } from './destination/port.ts';
-import { postSigned } from './destination/post.ts';
 import type { EngineContext, FactsSource, LedgerSettings } from './engine/context.ts';
 import { type Environment, systemEnvironment } from './engine/environment.ts';
 import { Ledger, type OwnerRule } from './engine/ledger.ts';
 import { DEFAULT_SETTINGS } from './engine/settings.ts';
+import { StopsInForce } from './engine/stops-in-force.ts';
 import { type AnswersOut, noAnswersOut, Waiters } from './engine/waiters.ts';
-import type { WebhookEndpoint } from './engine/webhooks.ts';
+import type { Listener } from './engine/webhooks.ts';
 import { FollowedPolicy } from './gateway/followed-policy.ts';
 import { authenticateBearer } from './gateway/http/bearer.ts';
 import { type Authenticate, type DoorEndpoint, HttpDoor } from './gateway/http/http-door.ts';
@@ -111,6 +111,7 @@ export async function composeLedger(parts: LedgerParts): Promise<Ledger> {
     worker: Ledger.newWorker({ environment }),
     waiters,
     answersOut,
+    stops: new StopsInForce(store, parts.tenant ?? LOCAL_TENANT),
     report: parts.report ?? (() => {}),
   };
   const ledger = new Ledger(context);
@@ -426,6 +427,8 @@ export type StdioGatewayParts = Reach & GatewayParts;
 
 interface GatewayParts {
   readonly data: string;
+  /** Who is told of causes in the queue, or of what has settled. */
+  readonly listeners?: readonly Listener[];
   readonly destination: string;
   readonly rules: GatewayRules;
   readonly settings: Partial<LedgerSettings>;
@@ -521,7 +524,10 @@ function guardServer(
 
 /** A ledger that sends to guarded servers, and judges by what is known of their tools. */
 async function composeGuardingLedger(
-  parts: Pick<LedgerParts, 'data' | 'settings' | 'reached' | 'report' | 'environment' | 'shared'>,
+  parts: Pick<LedgerParts, 'data' | 'settings' | 'reached' | 'report' | 'environment' | 'shared'> & {
+    /** Who is told of causes in the queue, or of what has settled. */
+    readonly listeners?: readonly Listener[];
+  },
   guarded: readonly Guarded[],
 ): Promise<Ledger> {
   const byName = new Map(guarded.map(({ server, facts }) => [server.name, facts]));
@@ -554,6 +560,8 @@ async function composeGuardingLedger(
       return firstSeen !== undefined;
     };
   }
+  const { listeners = [] } = parts;
+  if (listeners.length > 0) ledger.tell(listeners);
   return ledger;
 }
 
@@ -657,8 +665,7 @@ export interface HttpGatewayParts {
   readonly version: string;
   readonly environment?: Environment;
   readonly limits?: EndpointLimits;
-  /** Who is told of causes in the queue. */
-  readonly webhooks?: readonly WebhookEndpoint[];
+  readonly listeners?: readonly Listener[];
 }
 
 export interface RunningHttpGateway {
@@ -688,8 +695,6 @@ export async function composeHttpGateway(parts: HttpGatewayParts): Promise<Runni
     return { ...one, ...guardServer({ ...one, report }, server), openUpstream, openShared };
   });
   const ledger = await composeGuardingLedger(parts, served);
-  const { webhooks = [] } = parts;
-  if (webhooks.length > 0) ledger.tellOfCauses(webhooks, postSigned);
   const endpoints = new Map<string, DoorEndpoint>(
     (parts.unservable ?? []).map(({ name, problem }) => [`/mcp/${name}`, { server: name, problem }]),
   );

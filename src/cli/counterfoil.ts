@@ -5,6 +5,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { CommandFault, EXIT, printed, say } from './output.ts';
 import { queueCommands } from './queue-commands.ts';
 import { toType, VIAS } from './starter.ts';
+import { stopCommands } from './stop-commands.ts';
 import { packageVersion } from './version.ts';
 
 /** An option that is given twice, or as nothing (a variable that was not set), is not what its caller meant. */
@@ -206,14 +207,16 @@ function program(): Command {
     .action(async (id: string | undefined, options) => {
       exitCode = await (await import('./show.ts')).show(id, options);
     });
-  queueCommands(root, {
+  const common = {
     data: DATA,
     json: JSON_OUT,
     once,
-    ends: (code) => {
+    ends: (code: number) => {
       exitCode = code;
     },
-  });
+  };
+  queueCommands(root, common);
+  stopCommands(root, common);
   root
     .command('approve')
     .description('allow one operation, exactly as it was shown')

@@ -110,6 +110,8 @@ function eventWords({ event }: HistoryEntry): string {
       return `a changed proposal followed it (${event.by})`;
     case 'reopened':
       return `asked for again by ${event.by === 'caller' ? 'the caller' : printable(event.by)}`;
+    case 'sending_ended':
+      return 'a stop was lifted without it: it is not sent again by itself';
     case 'ordered_again':
       return `ordered again by ${printable(event.by)}`;
     case 'look_up_ordered':
@@ -117,7 +119,9 @@ function eventWords({ event }: HistoryEntry): string {
     case 'stated':
       return `${printable(event.stated.by)} stated: ${FINDINGS_STATED[event.stated.resolution]}`;
     case 'cancel_requested':
-      return 'the caller asked to cancel';
+      return event.cancelled === undefined
+        ? 'the caller asked to cancel'
+        : `${printable(event.cancelled.by)} asked to cancel`;
     case 'delivered':
       return 'its answer reached the caller';
     case 'waiting':

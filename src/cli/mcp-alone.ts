@@ -17,6 +17,7 @@ import {
   settingsOf,
   where,
 } from './gateway-setup.ts';
+import { listenersOf } from './listeners.ts';
 import { EXIT, say } from './output.ts';
 import type { NamedServer } from './server-name.ts';
 import { packageVersion } from './version.ts';
@@ -47,6 +48,7 @@ export async function mcpAlone(server: NamedServer, options: McpOptions): Promis
   const config = rules.config?.value;
   const gateway = await composeStdioGateway({
     data,
+    listeners: listenersOf(data),
     destination,
     ...reachOf(server),
     rules,

@@ -54,6 +54,7 @@ export function exitCodeOf(operation: Operation): number {
     case 'awaiting_approval':
     case 'held':
     case 'ready':
+      if (operation.why?.code === 'stopped') return EXIT.stopped;
       return operation.effect === 'unknown' ? EXIT.outcomeUnknown : EXIT.waitingForApproval;
     case 'sending':
     case 'checking':
@@ -76,7 +77,7 @@ function closedExitCode(operation: Operation): number {
     case 'not_sent':
     case 'rejected':
     case 'absent':
-      return EXIT.refused;
+      return operation.why?.code === 'stopped' ? EXIT.stopped : EXIT.refused;
     case 'unknown':
     case 'diverged':
     case 'error_reported':

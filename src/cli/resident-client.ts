@@ -19,6 +19,7 @@ import {
   settingsOf,
   where,
 } from './gateway-setup.ts';
+import { listenersOf } from './listeners.ts';
 import { reachOf, recordingLine } from './mcp-alone.ts';
 import { CommandFault } from './output.ts';
 import { packageVersion } from './version.ts';
@@ -66,6 +67,7 @@ async function hosted(
   const rules = await rulesInForce({ destination, given }, { data, shared, tell });
   const { bindings, config: { value: config } = {}, contracts, since } = rules;
   const run = server.run ?? config?.run;
+  const listeners = listenersOf(data);
   const { command, url, headers, cwd, env } = server;
   const reach = url === undefined ? { ...reachOf(server), cwd, env } : reachOf(server);
   // Rules change while work of a server is open: the host with those that came last is the one that goes on with it.
@@ -81,6 +83,7 @@ async function hosted(
     composeGatewayHost({
       ...reach,
       data,
+      listeners,
       destination,
       rules,
       settings: settingsOf(config),

@@ -8,11 +8,11 @@ import { dataDirectory } from './data-place.ts';
 import { drillPoint } from './drill-point.ts';
 import { modeWords, quietConsole, reporter, where } from './gateway-setup.ts';
 import { printable } from './lines.ts';
+import { listenersOf, webhooksOf } from './listeners.ts';
 import { CommandFault, EXIT, say } from './output.ts';
 import { readServers, serversInForce, sorted } from './served-servers.ts';
 import { toType } from './starter.ts';
 import { packageVersion } from './version.ts';
-import { webhookEndpoints } from './webhook-secrets.ts';
 
 export interface ServeOptions {
   readonly config: string;
@@ -26,8 +26,9 @@ const DEFAULT_HOST = '127.0.0.1';
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
 export async function serve(options: ServeOptions): Promise<number> {
-  const { listen, named, webhooks } = readServers(options.config);
-  const endpoints = webhookEndpoints(webhooks, options.config);
+  const { listen, named, notify, webhooks } = readServers(options.config);
+  const data = dataDirectory(options.data);
+  const listeners = [...webhooksOf(webhooks, options.config), ...listenersOf(data, notify)];
   const host = options.host ?? listen?.host ?? DEFAULT_HOST;
   const isLoopback = LOOPBACK.test(host);
   // Before anything is made: then nothing was.
@@ -35,7 +36,6 @@ export async function serve(options: ServeOptions): Promise<number> {
   if (given.servers.length === 0) throw noneServed(given.unservable);
   quietConsole();
   const reached = drillPoint(process.env['COUNTERFOIL_DRILL_CRASH_AT']);
-  const data = dataDirectory(options.data);
   if (!isLoopback && !(await hasToken(data))) {
     throw new CommandFault(
       EXIT.usage,
@@ -53,7 +53,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     hostNames: [...(listen?.names ?? []), ...(isLoopback ? [] : [host.includes(':') ? `[${host}]` : host])],
     localPrincipal: isLoopback ? localPrincipal(localAccount()) : undefined,
     settings,
-    webhooks: endpoints,
+    listeners,
     where: where(),
     report: reporter(),
     reached,

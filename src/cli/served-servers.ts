@@ -31,6 +31,8 @@ export type NamedServerParts = Unservable | ServableParts;
 export interface ServersRead {
   readonly listen: ServeConfig['listen'];
   readonly webhooks: NonNullable<ServeConfig['webhooks']>;
+  /** As it stands in the file, made whole. */
+  readonly notify: string | undefined;
   readonly named: readonly GivenServerParts[];
 }
 
@@ -52,7 +54,8 @@ export function readServers(file: string): ServersRead {
   const folder = dirname(resolve(file));
   const destinations = new Map<string, string>();
   const named = read.servers.map((each) => namedParts(each, folder, destinations));
-  return { listen: read.listen, webhooks: read.webhooks, named };
+  const notify = read.notify === undefined ? undefined : resolve(folder, read.notify);
+  return { listen: read.listen, webhooks: read.webhooks, notify, named };
 }
 
 function namedParts(each: ListedServer, folder: string, destinations: Map<string, string>): GivenServerParts {

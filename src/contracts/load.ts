@@ -13,6 +13,7 @@ import {
   checkWithContract,
   type HttpDestinationConfig,
 } from './http-destination-config.ts';
+import { checkNotifyConfig, type NotifyConfig } from './notify-config.ts';
 import { type Finding, type Path, type Problem } from './problem.ts';
 import { checkServeConfig, type ServeConfig } from './serve-config.ts';
 import { type SchemaName, validate } from './validate.ts';
@@ -75,6 +76,15 @@ export interface LoadedServeConfig {
 /** The configuration of `counterfoil serve` by itself; the files that it names are not read. */
 export function loadServeConfig(text: string, fileName: string): LoadedServeConfig | Refused {
   const read = load<ServeConfig>(text, fileName, 'serve-config', checkServeConfig);
+  return read.ok ? { ok: true, config: read.value } : read;
+}
+
+/** Who is told, by the file that says so. */
+export function loadNotifyConfig(
+  text: string,
+  fileName: string,
+): { readonly ok: true; readonly config: NotifyConfig } | Refused {
+  const read = load<NotifyConfig>(text, fileName, 'notify-config', checkNotifyConfig);
   return read.ok ? { ok: true, config: read.value } : read;
 }
 

@@ -1,5 +1,6 @@
 // The configuration of `counterfoil serve`: which servers are stood in front of, and where it listens.
 
+import { checkKept, checkToldUrl, type KeptElsewhere } from './notify-config.ts';
 import { type Finding, listed } from './problem.ts';
 
 export interface ServedServer {
@@ -20,7 +21,7 @@ export interface ServedServer {
 export interface WebhookConfig {
   readonly url: string;
   /** A variable of the environment, or a file (from the folder of this configuration), that holds `whsec_…`. */
-  readonly secret: { readonly env: string } | { readonly file: string };
+  readonly secret: KeptElsewhere;
 }
 
 export interface ServeConfig {
@@ -31,6 +32,8 @@ export interface ServeConfig {
   };
   readonly servers: { readonly [name: string]: ServedServer };
   readonly webhooks?: readonly WebhookConfig[];
+  /** The file that says who else is told, from the folder of this one; `notify.yaml` beside the ledger, when absent. */
+  readonly notify?: string;
 }
 
 /** What the schema cannot say about one configuration. */
@@ -38,35 +41,9 @@ export function checkServeConfig({ servers, webhooks = [] }: ServeConfig): reado
   return [
     ...Object.entries(servers).flatMap(([name, server]) => checkServer(name, server)),
     ...webhooks.flatMap((webhook, index) => [
-      ...checkWebhookUrl(webhook.url, index),
-      ...checkSecret(webhook.secret, index),
+      ...checkToldUrl(webhook.url, ['webhooks', index, 'url']),
+      ...checkKept(webhook.secret, ['webhooks', index, 'secret']),
     ]),
-  ];
-}
-
-const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
-
-/** What is told is signed and not secret, and yet nobody between shall read or swallow it. */
-function checkWebhookUrl(url: string, index: number): readonly Finding[] {
-  const path = ['webhooks', index, 'url'];
-  const name = `webhooks[${index}].url`;
-  if (!URL.canParse(url)) return [{ path, sentence: `${name} is no address.` }];
-  const { hostname, protocol } = new URL(url);
-  if (protocol === 'https:' || LOOPBACK_HOST.test(hostname)) return [];
-  return [{ path, sentence: `${name} is an http address of another machine; only https is allowed there.` }];
-}
-
-/** Whatever stands there may be the secret itself, and is not repeated. */
-function checkSecret(secret: unknown, index: number): readonly Finding[] {
-  const members = typeof secret === 'object' && secret !== null ? Object.entries(secret) : [];
-  const [[kind, value] = []] = members;
-  const isNamed = (kind === 'env' || kind === 'file') && typeof value === 'string' && value !== '';
-  if (isNamed && members.length === 1) return [];
-  return [
-    {
-      path: ['webhooks', index, 'secret'],
-      sentence: `webhooks[${index}].secret says where the secret is kept: {env: VARIABLE} or {file: NAME}, one of them and nothing else.`,
-    },
   ];
 }
 

@@ -18,6 +18,7 @@ export interface ServersFile {
   readonly ok: true;
   readonly listen: ServeConfig['listen'];
   readonly webhooks: NonNullable<ServeConfig['webhooks']>;
+  readonly notify: ServeConfig['notify'];
   /** In the order of the file; names are as they stand in addresses. */
   readonly servers: readonly ListedServer[];
 }
@@ -43,16 +44,18 @@ export function readServersFile(
       ok: true,
       listen: undefined,
       webhooks: [],
+      notify: undefined,
       servers: Object.entries(entries).map(([name, entry]) => ofClient(name, entry, taken, surroundings)),
     };
   }
   const loaded = loadServeConfig(plain, fileName);
   if (!loaded.ok) return loaded;
-  const { listen, servers, webhooks = [] } = loaded.config;
+  const { listen, notify, servers, webhooks = [] } = loaded.config;
   return {
     ok: true,
     listen,
     webhooks,
+    notify,
     servers: Object.entries(servers).map(([name, server]) => filledIn(name, server, surroundings)),
   };
 }

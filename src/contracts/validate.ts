@@ -9,7 +9,13 @@ import type { ErrorObject, ValidateFunction } from 'ajv';
 import type { JsonValue } from '../core/canonical.ts';
 import { closest, type Finding, formatPath, listed, type Path, shown } from './problem.ts';
 
-export type SchemaName = 'contract' | 'binding' | 'gateway-config' | 'http-destination' | 'serve-config';
+export type SchemaName =
+  | 'contract'
+  | 'binding'
+  | 'gateway-config'
+  | 'http-destination'
+  | 'serve-config'
+  | 'notify-config';
 
 /** The faults of a value by the published schema of that name; none when it fits. */
 export function validate(schema: SchemaName, value: JsonValue): readonly Finding[] {

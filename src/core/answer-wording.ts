@@ -25,6 +25,7 @@ import {
   sentences,
   upperFirst,
 } from './quoting.ts';
+import { type StopInForce, whyOf } from './stop.ts';
 import {
   divergedSentence,
   earlierTry,
@@ -35,6 +36,7 @@ import {
   statedSentence,
   statedWords,
   stopped,
+  stoppedWords,
   unlikeSentence,
   waitWords,
   whyWords,
@@ -54,6 +56,7 @@ function answerParts(operation: Operation, words: Surroundings): readonly string
     case 'held':
       return awaitingParts(operation, words);
     case 'ready':
+      if (operation.why?.code === 'stopped') return notSentParts(operation, words);
       return [
         `${notSentYet(operation)} — ${waitWords(operation, words)} (${operation.id}).`,
         earlierTry(operation),
@@ -314,6 +317,19 @@ function notSentParts(operation: Operation, words: Surroundings): readonly strin
         known,
         'Do not repeat, reword, split or do it another way. Tell the user.',
       ];
+    case 'cancelled':
+      return [
+        `${state} — ${endedWords(operation, words)} (${id}).`,
+        known,
+        'Do not send it again yourself. Tell the user.',
+      ];
+    case 'stopped':
+      return [
+        `${state} — ${lowerFirst(stoppedWords(why, operation))} (${id}).`,
+        known,
+        words.quote === undefined ? '' : stopped(`Reason: ${quoted(words.quote)}`),
+        'It will not be sent later by itself; earlier changes were not reversed. Reads still work. Tell the user.',
+      ];
     case 'withdrawn_by_caller':
       return [`${state} — the caller took it back (${id}).`, known, 'It may be called again.'];
     default:
@@ -357,11 +373,22 @@ export function cancelText(operation: Operation, words: Surroundings = {}): stri
   const { cancelRequestedAt, id, review, stage } = operation;
   if (stage === 'closed' || stage === 'parked') return statusText(operation, words);
   const first =
-    review === undefined
-      ? `CANCEL REQUESTED${cancelRequestedAt === undefined ? '' : ` at ${clock(cancelRequestedAt)} UTC`} — what was sent before is not called back (${id}).`
+    review === undefined || cancelRequestedAt !== undefined
+      ? `CANCEL REQUESTED${cancelRequestedAt === undefined ? '' : ` at ${clock(cancelRequestedAt)} UTC`} — nothing more of it will be sent; what was sent before is not called back or reversed (${id}).`
       : `NOT CANCELLED — a person was asked, and it is that person's to end (${id}).`;
   const [state = ''] = answerParts(operation, words);
   return limitWords(sentences(first, state));
+}
+
+/** Answered under a stop to a call that is no operation, so that nothing has an id. */
+export function stoppedCallText(stop: StopInForce, call: Pick<Operation, 'destination' | 'tool'>): string {
+  const why = whyOf(stop);
+  const said = why.code === 'stopped' ? lowerFirst(stoppedWords(why, call)) : 'this run was cancelled';
+  return `NOT SENT — ${said}. Nothing was recorded. Reads still work. Tell the user.`;
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
 }
 
 /** Answered while the ledger cannot record: nothing has an id. */

@@ -12,6 +12,7 @@ import {
 } from './operation.ts';
 import { type PolicyReason, unmetDemand, type Verdict } from './policy.ts';
 import { type Bounds, isBeyondBounds } from './repeatability.ts';
+import { type StopInForce, whyOf } from './stop.ts';
 
 /** What a server's mode and its owner's rules say of one call: a rule by name, a question to a person, or no. */
 export type Authority =
@@ -114,6 +115,8 @@ export interface SendingConditions {
   readonly scope?: string | undefined;
   /** Guards of this tool were passed over once, and nobody has said since that they count again. */
   readonly isDistrusted?: boolean;
+  /** An operator's stop over it; a cancel of its run is no matter of waiting. */
+  readonly stopped?: StopInForce | undefined;
   /** The operation that this one supersedes, while that one is not settled. */
   readonly unsettledPredecessor: OperationId | undefined;
   /** What the policy in force says of it now; absent where there is none, or nothing is known of the tool. */
@@ -132,6 +135,10 @@ export type SendingDecision =
 export function judgeSending(operation: Operation, conditions: SendingConditions): SendingDecision {
   const { at, bounds, facts } = conditions;
   if (conditions.digest !== operation.digest) return refuse('park', { code: 'digest_mismatch' });
+  // Whatever else has changed is judged when the stop is lifted; while something is unknown nothing waits for that.
+  if (conditions.stopped !== undefined) {
+    return refuse(operation.effect === 'unknown' ? 'park' : 'wait', whyOf(conditions.stopped));
+  }
   if (isBeyondBounds(operation, bounds, at)) {
     return refuse('park', { code: 'bounds_used_up', attempts: operation.attempts.length });
   }

@@ -30,6 +30,8 @@ export const CAUSE_KINDS = [
   /** A person is asked, and nothing else is in the way. */
   'approval',
   'no_gateway',
+  /** An operator has stopped sending there. */
+  'stopped',
   /** As many writes as may be are out, or have left in this time. */
   'limit',
   /** Another operation comes first: it has the target's lock, or is asked about. */
@@ -131,6 +133,8 @@ function kindOfReady({ attempts, effect, why }: Operation): CauseKind {
       return 'no_answer';
     case 'waits_for_gateway':
       return 'no_gateway';
+    case 'stopped':
+      return 'stopped';
     case 'waits_for_place':
     case 'waits_for_rate':
       return 'limit';

@@ -33,6 +33,7 @@ import {
 } from './operation.ts';
 import { type ApprovalDemands, unmetBy, type Verdict } from './policy.ts';
 import { type Bounds, nextStep } from './repeatability.ts';
+import { type Ending, whyOf } from './stop.ts';
 
 /** Identity and end of a review, should one have to be opened; made at the edge, where chance and time are. */
 export interface NewReview {
@@ -49,6 +50,8 @@ export type Command =
       /** A question about identity that a person must answer, whatever the tool's class. */
       readonly question?: ReviewQuestion;
       readonly verdict?: Verdict | undefined;
+      /** Nothing is sent where it belongs: recorded, and closed at once. */
+      readonly ended?: Ending | undefined;
     }
   | { readonly type: 'refuse_arguments'; readonly proposal: Proposal; readonly problem: ContentDigest }
   | {
@@ -58,7 +61,12 @@ export type Command =
       readonly newReview: NewReview;
     }
   /** `leg`: counted from 2; of two answers to one question only one can be the next leg. */
-  | { readonly type: 'record_leg'; readonly attempt: string; readonly leg: number }
+  | {
+      readonly type: 'record_leg';
+      readonly attempt: string;
+      readonly leg: number;
+      readonly stopped?: boolean;
+    }
   | {
       readonly type: 'record_evidence';
       readonly evidence: Evidence;
@@ -93,6 +101,7 @@ export type Command =
       readonly verdict?: Verdict | undefined;
       /** On a declared step: the proposal that this one takes the place of. */
       readonly supersedes?: OperationId;
+      readonly ended?: Ending | undefined;
     }
   | { readonly type: 'state_finding'; readonly stated: StatedResolution }
   | {
@@ -104,6 +113,10 @@ export type Command =
   | { readonly type: 'give_up'; readonly by: string; readonly strength?: DecisionStrength }
   | { readonly type: 'order_look_up'; readonly by: string }
   | { readonly type: 'cancel_by_caller' }
+  /** A named person's: nothing more of it is sent, whoever has approved it. */
+  | { readonly type: 'cancel'; readonly by: string; readonly strength?: DecisionStrength }
+  /** A stop is lifted without it: old work, which needs a new decision. */
+  | { readonly type: 'end_stopped'; readonly why: Extract<Ending, { readonly code: 'stopped' }> }
   | { readonly type: 'supersede'; readonly by: OperationId }
   | { readonly type: 'see_replays'; readonly replays: readonly string[] }
   | { readonly type: 'deliver' };
@@ -177,6 +190,10 @@ export function decide(operation: Operation | undefined, command: Command, at: n
       return orderLookUp(operation, command.by, at);
     case 'cancel_by_caller':
       return cancelByCaller(operation, at);
+    case 'cancel':
+      return cancel(operation, { code: 'cancelled', by: command.by, at, ...strengthOf(command) }, at);
+    case 'end_stopped':
+      return endStopped(operation, command.why, at);
     case 'supersede':
       return supersede(operation, command.by, at);
     case 'see_replays': {
@@ -198,7 +215,9 @@ function events(...list: OperationEvent[]): Decision {
 }
 
 function propose(command: Extract<Command, { type: 'propose' }>, at: number): Decision {
-  const { facts, proposal, newReview } = command;
+  const { ended, facts, proposal, newReview } = command;
+  if (ended !== undefined)
+    return events({ type: 'proposed', at, proposal }, { type: 'closed', at, why: ended });
   return events(
     { type: 'proposed', at, proposal },
     authorise(proposal.digest, { facts, newReview, verdict: command.verdict }, at, command.question),
@@ -254,6 +273,8 @@ function startAttempt(
   at: number,
 ): Decision {
   if (operation.stage !== 'ready') return { refusal: 'not_at_this_stage' };
+  const { stopped } = command.conditions;
+  if (stopped?.kind === 'cancel') return cancel(operation, whyOf(stopped), at);
   const judged = judgeSending(operation, command.conditions);
   if (judged.send) {
     const number = operation.attempts.length + 1;
@@ -304,16 +325,20 @@ function isSameWhy(one: Why | undefined, other: Why): boolean {
     one.code === 'waits_for_predecessor' ||
     one.code === 'waits_for_prerequisite' ||
     one.code === 'waits_for_go_on';
+  if (one.code === 'stopped') return one.stop === (other as typeof one).stop;
   return !isAboutOperation || one.operation === (other as typeof one).operation;
 }
 
 function recordLeg(
-  { attempts, stage }: Operation,
-  { attempt: id, leg }: Extract<Command, { type: 'record_leg' }>,
+  { attempts, cancelRequestedAt, ended, stage }: Operation,
+  { attempt: id, leg, stopped = false }: Extract<Command, { type: 'record_leg' }>,
   at: number,
 ): Decision {
   const attempt = attempts.find((other) => other.id === id);
   if (stage !== 'sending' || attempt?.open !== true) return { refusal: 'not_at_this_stage' };
+  // The answer to a question is what makes it happen: it is not sent after a cancel, nor under a stop (D10).
+  if (stopped || cancelRequestedAt !== undefined || ended !== undefined)
+    return { refusal: 'not_at_this_stage' };
   if (leg !== (attempt.legs ?? 1) + 1) return { refusal: 'nothing_to_do' };
   return events({ type: 'leg_recorded', at, attempt: id, leg });
 }
@@ -499,7 +524,11 @@ function reopen(operation: Operation, command: Extract<Command, { type: 'reopen'
     return { refusal: isUnsettled(operation) ? 'unsettled' : 'not_at_this_stage' };
   }
   if (command.by === 'caller' && wasEndedByWill(operation)) return { refusal: 'not_at_this_stage' };
-  const { facts, newReview, verdict } = command;
+  const { ended, facts, newReview, verdict } = command;
+  if (ended !== undefined) {
+    if (operation.why?.code === ended.code) return { refusal: 'nothing_to_do' };
+    return events({ type: 'reopened', at, by: command.by }, { type: 'closed', at, why: ended });
+  }
   const authorised = authorise(
     operation.digest,
     { facts, newReview, verdict },
@@ -591,6 +620,37 @@ function cancelByCaller(operation: Operation, at: number): Decision {
   // A repeat under a guard was about to leave: what is unknown stays so, and nothing more is sent (D8, "Close").
   const type = operation.effect === 'unknown' ? 'parked' : 'closed';
   return events(requested, { type, at, why: { code: 'withdrawn_by_caller' } });
+}
+
+/**
+ * A person's cancel. What has not left closes, whoever has approved it; what has left goes on to be known, and what is
+ * unknown is only looked up (D8, "Close"). It is asked for once: the first one stands.
+ */
+function cancel(operation: Operation, why: Ending, at: number): Decision {
+  if (why.code !== 'cancelled') throw new Error('Assertion: a cancel says who cancelled.');
+  if (operation.ended?.code === 'cancelled') return { refusal: 'nothing_to_do' };
+  if (operation.stage === 'closed') return { refusal: 'not_at_this_stage' };
+  const requested: OperationEvent = { type: 'cancel_requested', at, cancelled: why };
+  return { events: [requested, ...endOfSending(operation, why, at)] };
+}
+
+/** What of it waited is closed; what is out goes on to be known. */
+function endStopped(
+  operation: Operation,
+  why: Extract<Ending, { readonly code: 'stopped' }>,
+  at: number,
+): Decision {
+  const { ended, stage } = operation;
+  if (stage === 'ready') return { events: endOfSending(operation, why, at) };
+  if (stage !== 'sending' && stage !== 'checking') return { refusal: 'not_at_this_stage' };
+  return ended === undefined ? events({ type: 'sending_ended', at, why }) : { refusal: 'nothing_to_do' };
+}
+
+function endOfSending({ effect, stage }: Operation, why: Ending, at: number): readonly OperationEvent[] {
+  const isOpenQuestion = effect === 'unknown' || effect === 'diverged';
+  if (stage === 'sending' || stage === 'checking' || stage === 'closed') return [];
+  if (isOpenQuestion) return stage === 'parked' ? [] : [{ type: 'parked', at, why }];
+  return [{ type: 'closed', at, why }];
 }
 
 /**

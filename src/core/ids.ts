@@ -1,7 +1,7 @@
 // Names of things: a kind, then 26 characters of Crockford's base 32 over time and chance (sortable, readable
 // aloud, no I, L, O or U).
 
-export type IdKind = 'op' | 'run' | 'rev' | 'att' | 'wrk' | 'gap' | 'tsk' | 'msg';
+export type IdKind = 'op' | 'run' | 'rev' | 'att' | 'wrk' | 'gap' | 'tsk' | 'msg' | 'stp';
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const TIME_CHARACTERS = 10;

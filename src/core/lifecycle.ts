@@ -90,6 +90,7 @@ export const TRANSITIONS = {
   look_up_ordered: { from: ['checking', 'parked'], to: 'checking' },
   stated: { from: ['parked', 'closed'], to: 'same' },
   cancel_requested: { from: 'any', to: 'same' },
+  sending_ended: { from: ['sending', 'checking'], to: 'same' },
   delivered: { from: 'any', to: 'same' },
   replay_seen: { from: 'any', to: 'same' },
   superseded: { from: 'any', to: 'same' },

@@ -151,6 +151,21 @@ export type Why =
   | { readonly code: 'go_on_refused'; readonly operation: OperationId }
   /** A repeat that was planned under a guard of the destination, which may be counted on no longer. */
   | { readonly code: 'guard_lost'; readonly lost: 'window' | 'scope' | 'distrusted' }
+  /** An operator's order that nothing is sent there: not sent while it waits for that to be lifted, or ended by it. */
+  | {
+      readonly code: 'stopped';
+      readonly stop: string;
+      readonly since: number;
+      readonly scope: 'everything' | 'destination' | 'tool' | 'run' | 'requester';
+      readonly reason?: ContentDigest;
+    }
+  /** By a named person, alone or with its run. */
+  | {
+      readonly code: 'cancelled';
+      readonly by: string;
+      readonly at: number;
+      readonly strength?: DecisionStrength;
+    }
   | { readonly code: 'digest_mismatch' }
   | { readonly code: 'contradiction' }
   | { readonly code: 'review_undecided' }
@@ -234,6 +249,8 @@ export interface Operation {
   readonly evidence: readonly Evidence[];
   readonly lookUps: number;
   readonly cancelRequestedAt?: number;
+  /** A person's cancel or an operator's stop: what is out goes on to be known, and nothing more of it is sent. */
+  readonly ended?: Extract<Why, { readonly code: 'cancelled' | 'stopped' }>;
   readonly result?: ContentDigest;
   readonly record?: { readonly id?: string; readonly version?: string };
   readonly deliveredAt?: number;
@@ -316,6 +333,7 @@ export function movingPart(operation: Operation): {
     evidence: operation.evidence,
     lookUps: operation.lookUps,
     cancelRequestedAt: operation.cancelRequestedAt,
+    ended: operation.ended,
     result: operation.result,
     record: operation.record,
     deliveredAt: operation.deliveredAt,
@@ -359,7 +377,13 @@ export type OperationEvent = Timed &
     /** A person wants it looked up now, and not only when its turn comes. */
     | { readonly type: 'look_up_ordered'; readonly by: string }
     | { readonly type: 'stated'; readonly stated: StatedResolution }
-    | { readonly type: 'cancel_requested' }
+    /** `cancelled`: by a named person, and not by the protocol of the call. */
+    | {
+        readonly type: 'cancel_requested';
+        readonly cancelled?: Extract<Why, { readonly code: 'cancelled' }>;
+      }
+    /** A stop was lifted without it: it goes on to be known, and is not sent again by itself. */
+    | { readonly type: 'sending_ended'; readonly why: Extract<Why, { readonly code: 'stopped' }> }
     | { readonly type: 'delivered' }
     | { readonly type: 'replay_seen'; readonly replay: string }
     | { readonly type: 'superseded'; readonly by: OperationId }
@@ -541,6 +565,10 @@ function apply(draft: Draft, event: Exclude<OperationEvent, { type: 'proposed' }
       return;
     case 'cancel_requested':
       draft.cancelRequestedAt ??= event.at;
+      if (event.cancelled !== undefined) draft.ended = event.cancelled;
+      return;
+    case 'sending_ended':
+      draft.ended ??= event.why;
       return;
     case 'delivered':
       draft.deliveredAt ??= event.at;
@@ -629,6 +657,7 @@ function beginRound(draft: Draft, at: number): void {
   draft.why = undefined;
   draft.review = undefined;
   draft.cancelRequestedAt = undefined;
+  draft.ended = undefined;
   draft.supersededBy = undefined;
   draft.deliveredAt = undefined;
   draft.orderedBy = undefined;
@@ -656,7 +685,7 @@ export function isUnsettled(operation: Operation): boolean {
 /** Closed by a person's will, and not by what happened: only a person begins a new round (D4). */
 export function wasEndedByWill(operation: Operation): boolean {
   const code = operation.why?.code;
-  return code === 'denied' || code === 'replaced' || code === 'given_up';
+  return code === 'denied' || code === 'replaced' || code === 'given_up' || code === 'cancelled';
 }
 
 export function isClosed(operation: Operation): boolean {

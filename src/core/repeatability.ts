@@ -121,6 +121,7 @@ function isEnded(operation: Operation): boolean {
 /** Somebody wants no more of it: what is known not to have happened closes, and is not sent again (D8). */
 function withdrawal(operation: Operation): Why | undefined {
   if (operation.supersededBy !== undefined) return { code: 'replaced', by: operation.supersededBy };
+  if (operation.ended !== undefined) return operation.ended;
   return operation.cancelRequestedAt === undefined ? undefined : { code: 'withdrawn_by_caller' };
 }
 

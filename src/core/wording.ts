@@ -74,7 +74,9 @@ export function labelOf(operation: Operation): string {
       ? 'Accepted, changed since'
       : 'Accepted, read back and different';
   }
-  return operation.why?.code === 'denied' && hasNotHappened(effect) ? 'Denied by a person' : LABELS[effect];
+  if (!hasNotHappened(effect)) return LABELS[effect];
+  if (operation.why?.code === 'denied') return 'Denied by a person';
+  return operation.why?.code === 'stopped' ? 'Stopped by an operator' : LABELS[effect];
 }
 
 /** One or two sentences for people: what this state means, and nothing that is not known. */
@@ -119,6 +121,14 @@ function sentenceParts(operation: Operation, words: Surroundings): readonly stri
     case 'held':
       return heldParts(operation.why, operation);
     case 'ready':
+      if (operation.why?.code === 'stopped') {
+        return [
+          operation.effect === 'not_sent' ? 'Not sent.' : 'Not sent again.',
+          earlierTry(operation),
+          stopped(stoppedWords(operation.why, operation, words)),
+          'It leaves only if it is released when that is lifted.',
+        ];
+      }
       return [
         operation.effect === 'not_sent' ? 'Not sent yet.' : 'Not sent again yet.',
         earlierTry(operation),
@@ -342,10 +352,36 @@ export function endedWords(operation: Operation, words: Surroundings): string {
       return 'the caller took it back';
     case 'refused_by_rule':
       return `refused by a rule: ${reasonWords(why.because)}`;
+    case 'cancelled':
+      return `cancelled by ${named(why.by)} at ${clock(why.at)} UTC`;
+    case 'stopped':
+      return stoppedWords(why, operation, words);
     default:
       return '';
   }
 }
+
+/** Who has stopped what, since when, and why: a sentence without its stop. */
+export function stoppedWords(
+  { scope, since }: Extract<Why, { readonly code: 'stopped' }>,
+  operation: Pick<Operation, 'destination' | 'tool'>,
+  { quote }: Surroundings = {},
+): string {
+  const reason = quote === undefined ? '' : `. Reason: ${quoted(quote)}`;
+  return `An operator has stopped ${STOPPED[scope](operation)} since ${clock(since)} UTC${reason}`;
+}
+
+const STOPPED: {
+  readonly [scope in Extract<Why, { readonly code: 'stopped' }>['scope']]: (
+    operation: Pick<Operation, 'destination' | 'tool'>,
+  ) => string;
+} = {
+  everything: () => 'all sending',
+  destination: ({ destination }) => `sending to ${destination}`,
+  tool: ({ destination, tool }) => `sending ${named(tool)} to ${destination}`,
+  run: () => 'sending for this run',
+  requester: () => 'sending for this requester',
+};
 
 /** What a ready operation waits for: the rest of a sentence. */
 export function waitWords({ destination, why }: Operation, words: Surroundings): string {
@@ -452,6 +488,10 @@ export function whyWords(why: Why | undefined, destination: string): string {
       return 'It is only observed, so nothing is sent by us.';
     case 'withdrawn_by_caller':
       return 'The caller took it back, so it is not sent again.';
+    case 'cancelled':
+      return `${upperFirst(named(why.by))} cancelled it at ${clock(why.at)} UTC, so it is not sent again.`;
+    case 'stopped':
+      return 'An operator has stopped sending, so it is not sent again.';
     case 'guard_lost':
       return `It was to be sent again under the same key, and ${LOST_GUARD[why.lost]}.`;
     case 'digest_mismatch':

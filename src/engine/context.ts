@@ -10,6 +10,7 @@ import type { Reached } from '../core/stopping-points.ts';
 import type { Destination } from '../destination/port.ts';
 import type { Store } from '../store/port.ts';
 import type { Environment } from './environment.ts';
+import type { StopsInForce } from './stops-in-force.ts';
 import type { AnswersOut, Waiters } from './waiters.ts';
 
 /**
@@ -32,6 +33,8 @@ export interface LedgerSettings {
   readonly crossRunWindowMs: number;
   /** Ordinary writes of one requester to one destination within an hour, before a person is asked; absent: no end. */
   readonly writesPerHourMax?: number;
+  /** Added to `sendBy` before "no more will be sent" is said of a stop: what a process may need to hand over. */
+  readonly stopMarginMs: number;
   /** A worker whose beat stands still for this long, on the watcher's clock, has lost its claims. */
   readonly leaseMs: number;
 }
@@ -56,6 +59,7 @@ export interface EngineContext {
   readonly worker: string;
   readonly waiters: Waiters;
   readonly answersOut: AnswersOut;
+  readonly stops: StopsInForce;
   /** Told about things that a person running the process should see; never content. */
   readonly report: (message: string) => void;
 }

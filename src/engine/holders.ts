@@ -4,9 +4,11 @@
 // the operating system's word alone, so that only holders of this machine count: elsewhere nobody can be asked.
 
 import type { Operation } from '../core/operation.ts';
+import { whyOf } from '../core/stop.ts';
 import { type Json, StoreFault } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
 import { hostIdentity, isRunning, ownProcess } from './presence.ts';
+import type { StopsInForce } from './stops-in-force.ts';
 
 interface Holder {
   readonly worker: string;
@@ -83,14 +85,17 @@ export class Holders {
 }
 
 /**
- * An operation with the reason for which it waits now. That no gateway runs is seen, not recorded: what has ended cannot
- * write it down, and the next one to start makes it untrue.
+ * An operation with the reason for which it waits now. A stop, and that no gateway runs, is seen, not recorded: what has
+ * ended cannot write it down, and the next one to start makes it untrue.
  */
 export async function asItWaits(
   operation: Operation,
+  stops: StopsInForce,
   isHeld: (destination: string) => boolean | Promise<boolean>,
 ): Promise<Operation> {
   if (operation.stage !== 'ready' && operation.stage !== 'checking') return operation;
+  const stopped = operation.stage === 'ready' ? stops.over(operation) : undefined;
+  if (stopped !== undefined) return { ...operation, why: whyOf(stopped) };
   return (await isHeld(operation.destination))
     ? operation
     : { ...operation, why: { code: 'waits_for_gateway' } };

@@ -40,10 +40,11 @@ import { SeenTools } from './seen-tools.ts';
 import { Sender } from './sender.ts';
 import { replyTimeoutMs } from './settings.ts';
 import { takeStep } from './steps.ts';
+import { Stops } from './stops.ts';
 import { Tasks } from './tasks.ts';
 import { Tokens } from './tokens.ts';
 import type { AnswersOut } from './waiters.ts';
-import { type Post, type WebhookEndpoint, Webhooks } from './webhooks.ts';
+import { type Listener, Webhooks } from './webhooks.ts';
 import { Worker } from './worker.ts';
 
 export interface ReviewDecision {
@@ -114,6 +115,8 @@ export class Ledger {
   readonly queue: Queue;
   readonly queueActs: QueueActs;
   readonly tasks: Tasks;
+  /** Stopping and lifting by an operator, and a person's cancel of an operation or a run. */
+  readonly stops: Stops;
   /** Which destinations do not answer now, since when, and when each is tried again. */
   readonly circuits: Pick<Circuits, 'list' | 'of' | 'close'>;
   /** Which tools' guards are counted on no longer, since which operation; and a person's way to count on one again. */
@@ -151,6 +154,11 @@ export class Ledger {
     this.queue = new Queue(context, this.#holders);
     this.queueActs = new QueueActs(context, this.queue);
     this.#notices = new Notices(context, this.readings, this.#sender.recorder);
+    this.stops = new Stops(context);
+    this.stops.onFreed = (operations) => this.#sender.onFreed(operations);
+    context.stops.onChanged = () => {
+      if (context.destinations.size > 0) this.stops.watch();
+    };
     this.tasks = new Tasks(
       context,
       this.readings,
@@ -169,6 +177,7 @@ export class Ledger {
     try {
       await this.#presence.beat();
       await this.#holders.enter();
+      await this.#context.stops.refresh();
     } catch (cause) {
       if (!(cause instanceof StoreFault)) throw cause;
       this.#context.report(`The ledger cannot record now: ${cause.message}`);
@@ -176,15 +185,16 @@ export class Ledger {
     this.#worker.start();
   }
 
-  /** From now on these are told of causes, as long as this process runs. */
-  tellOfCauses(endpoints: readonly WebhookEndpoint[], post: Post): void {
-    this.#webhooks = new Webhooks(this.#context, this.queue, { endpoints, post });
+  /** From now on these are told of causes, or of what has settled, as long as this process runs. */
+  tell(listeners: readonly Listener[]): void {
+    this.#webhooks = new Webhooks(this.#context, this.queue, listeners);
     this.#webhooks.start();
   }
 
   /** Nothing leaves any more; what is out is waited for and recorded, then the store is closed. */
   async close(): Promise<void> {
     await this.#webhooks?.close();
+    this.stops.close();
     await this.#worker.close();
     this.#sender.close();
     await Promise.allSettled([...this.#underWay, this.#worker.idle()]);
@@ -245,7 +255,8 @@ export class Ledger {
       const destination = context.destinations.get(call.destination);
       const connection = await destination?.connect();
       // Its caller is told so by the destination's own side, as without us.
-      if (connection?.connected !== true) return { kind: 'pass', detail: `${call.destination} is away.` };
+      if (connection?.connected !== true && context.stops.over({ ...call, run: { id: '' } }) === undefined)
+        return { kind: 'pass', detail: `${call.destination} is away.` };
       const proposed = await this.#proposals.observe(draft);
       const answer = await this.#answer(draft, proposed);
       if (call.delivery !== 'told') this.#assumeDelivered(answer, call.signal);
@@ -254,6 +265,7 @@ export class Ledger {
       // It may be recorded as an attempt, which must not be sent beside it by another way.
       if (cause instanceof FateUnknown) return { kind: 'fate_unknown', operation: cause.operation };
       if (!(cause instanceof StoreFault)) throw cause;
+      if ((await this.stops.over(call)) !== undefined) return { kind: 'not_recorded', detail: cause.message };
       this.gaps.note(call.destination, call.tool, 'the ledger could not record');
       return { kind: 'pass', detail: cause.message };
     }

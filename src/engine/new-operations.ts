@@ -16,6 +16,7 @@ import {
   type ReviewQuestion,
 } from '../core/operation.ts';
 import { recordedVerdict, type Verdict } from '../core/policy.ts';
+import { type Ending, whyOf } from '../core/stop.ts';
 import { type Change, StoreFault, type StreamWrite } from '../store/port.ts';
 import { type EngineContext, newId, newReview, SALT_BYTES, scopeNow } from './context.ts';
 import { type Draft, keysOf, payloadText } from './draft.ts';
@@ -33,6 +34,7 @@ import {
 } from './records.ts';
 import type { ResolvedRun } from './runs.ts';
 import type { Sender, StartedAttempt } from './sender.ts';
+import { STOPS_STREAM } from './stops-in-force.ts';
 
 export interface Extras {
   readonly sequence: number;
@@ -43,6 +45,8 @@ export interface Extras {
   readonly goOn?: string;
   /** Another stream of the same commit, once the operation has its name. */
   readonly beside?: (operation: string) => StreamWrite;
+  /** Nothing is sent where it belongs: it is recorded, and closed at once. */
+  readonly ended?: Ending;
   /** Why its caller wants a second one, or the person who asks in its place. */
   readonly reason?: string;
   readonly askedBy?: string;
@@ -105,16 +109,19 @@ export class NewOperations {
       await readLocks(context.store, context.tenant, made.proposal.target?.locks),
       withdrawn.locks,
     );
+    const stopped = context.stops.over(made.proposal);
+    const ended = extras.ended ?? (stopped && whyOf(stopped));
     const first = this.#firstEvents(
       draft,
       made.proposal,
       { locks, predecessor: step?.earlier, verdict: judged?.verdict, isHeldBack },
-      extras,
+      ended === undefined ? extras : { ...extras, ended },
       at,
     );
     const attempt = first.events.find((event) => event.type === 'attempt_started');
     context.reached('before_propose_commit');
     const notedAt = context.environment.monotonic();
+    const stopsVersion = context.stops.version;
     const { operation, writes } = writesOf({
       before: undefined,
       events: first.events,
@@ -143,9 +150,15 @@ export class NewOperations {
         ...(entryKey === undefined ? [] : [{ key: entryKey, stream }]),
         ...openEntries(undefined, operation),
       ],
-      ...(run.requires === undefined ? {} : { requires: [run.requires] }),
+      requires: [
+        { stream: STOPS_STREAM, version: stopsVersion },
+        ...(run.requires === undefined ? [] : [run.requires]),
+      ],
     });
-    if (!isStored) return undefined;
+    if (!isStored) {
+      await context.stops.refresh();
+      return undefined;
+    }
     context.reached('proposed');
     const record: OperationRecord = { version: 1, operation };
     context.waiters.publish(record);
@@ -156,6 +169,7 @@ export class NewOperations {
       payload: made.payload,
       facts: draft.facts,
       notedAt,
+      stopsVersion,
       ...(draft.call.meta === undefined ? {} : { meta: draft.call.meta }),
       ...(draft.call.via === undefined ? {} : { via: draft.call.via }),
     };
@@ -295,6 +309,7 @@ export class NewOperations {
       newReview: review,
       verdict,
       ...(extras.question === undefined ? {} : { question: extras.question }),
+      ended: extras.ended,
     };
     const proposed = decide(undefined, command, at);
     const operation = decided(undefined, proposed);

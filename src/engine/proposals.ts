@@ -11,6 +11,7 @@ import {
   openPrefix,
 } from '../core/intent.ts';
 import type { Observed, Operation } from '../core/operation.ts';
+import { type Ending, whyOf } from '../core/stop.ts';
 import { StoreFault, type StreamId } from '../store/port.ts';
 import { type EngineContext, newReview } from './context.ts';
 import { type Draft, keysOf } from './draft.ts';
@@ -173,10 +174,14 @@ export class Proposals {
   }
 
   async #create(place: Place, extras: Extras): Promise<Proposed | undefined> {
-    const isAsked = extras.question !== undefined || extras.observed !== undefined;
+    const { draft, run } = place;
+    const stoppable = { ...draft.call, run: run.reference };
+    const isEnded = run.cancelled !== undefined || this.#context.stops.over(stoppable) !== undefined;
+    const isAsked = isEnded || extras.question !== undefined || extras.observed !== undefined;
     const goOn = isAsked ? undefined : await this.#rate.judge(place.draft, place.at);
     const made = await this.#new.create(place.draft, place.run, place.keys, {
       ...extras,
+      ...(run.cancelled === undefined ? {} : { ended: run.cancelled }),
       ...(goOn === undefined || goOn.go ? {} : 'ask' in goOn ? asksToGoOn(goOn.ask) : { goOn: goOn.waitFor }),
     });
     if (made === undefined && goOn?.go === true) goOn.taken();
@@ -328,7 +333,11 @@ export class Proposals {
   /** A new round. On a declared step it is a proposal like any other: it takes the place of the latest one. */
   async #reopen(place: Place, earlier: OperationRecord): Promise<Proposed> {
     const context = this.#context;
-    const { draft, run } = place;
+    const { draft } = place;
+    // No commit requires its row here: it may have been cancelled since it was remembered.
+    this.#runs.forget(place.run);
+    const { call } = draft;
+    const run = await this.#runs.resolve(call.run, call.requester, call.destination, place.at);
     const { id } = earlier.operation;
     const step = await this.#new.stepOf(draft, run);
     const replaced =
@@ -348,6 +357,7 @@ export class Proposals {
         facts: draft.facts,
         newReview: newReview(context, context.environment.now()),
         verdict: verdictOf(draft, run.reference),
+        ended: this.#endingNow(earlier.operation, run),
         ...(replaced === undefined ? {} : { supersedes: replaced }),
       }),
       ...(step === undefined || replaced === undefined
@@ -359,6 +369,12 @@ export class Proposals {
     return result.stored
       ? { answer: 'new', record: result.record }
       : { answer: 'earlier', record: result.record, isOwn: true };
+  }
+
+  /** What a round that is asked for now would end by at once. */
+  #endingNow(operation: Operation, { cancelled }: ResolvedRun): Ending | undefined {
+    const stopped = this.#context.stops.over(operation);
+    return cancelled ?? (stopped && whyOf(stopped));
   }
 
   /** After a COMMIT of unknown fate: the new round is there, or nothing of it was recorded. */

@@ -47,6 +47,7 @@ export class Queue {
     const [record] = await store.read(tenant, [`op:${id}`]);
     if (record === undefined) return undefined;
     const { operation, version } = withDelivery(this.#context, asRecord(record));
+    await this.#context.stops.refresh();
     return { operation: await this.#asItWaits(operation, new Map()), version };
   }
 
@@ -59,6 +60,7 @@ export class Queue {
     const { store, tenant } = this.#context;
     const held = new Map<string, boolean>();
     const open: Queued[] = [];
+    await this.#context.stops.refresh();
     for (let after: string | undefined; ; ) {
       const rows = await store.live({ tenant, limit: PAGE, ...(after === undefined ? {} : { after }) });
       const records = await store.read(
@@ -77,7 +79,7 @@ export class Queue {
   }
 
   #asItWaits(operation: Operation, held: Map<string, boolean>): Promise<Operation> {
-    return asItWaits(operation, async (destination) => {
+    return asItWaits(operation, this.#context.stops, async (destination) => {
       const isHeld = held.get(destination) ?? (await this.#holders.isHeld(destination));
       held.set(destination, isHeld);
       return isHeld;

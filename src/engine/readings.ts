@@ -8,13 +8,14 @@ import type { EngineContext } from './context.ts';
 import { asItWaits, type Holders } from './holders.ts';
 import { readPayload, type StoredPayload, targetWords } from './payload.ts';
 import { asEvent, asRecord, type OperationRecord, readOperation, streamOf } from './records.ts';
+import { stopStream } from './stops-in-force.ts';
 
 /** An operation with the content that belongs beside it. */
 export interface OperationReading {
   readonly operation: Operation;
   readonly payload: StoredPayload;
   readonly target: string | undefined;
-  /** The reviewer's reason, or what the schema said. */
+  /** The reviewer's reason, what the schema said, or why an operator has stopped sending. */
   readonly quote: string | undefined;
   readonly reply: Reply | undefined;
   /** Why its caller wants a second one, in its words. */
@@ -55,7 +56,7 @@ export class Readings {
       operation: await this.asItWaits(operation),
       payload,
       target: targetWords(payload.target),
-      quote: await this.#text(operation, quoteDigest(operation)),
+      quote: await this.#quote(operation),
       reply: await this.reply(operation),
       reason: await this.#text(operation, operation.reason),
       looked: await this.#text(operation, operation.resolution?.looked),
@@ -63,8 +64,10 @@ export class Readings {
     };
   }
 
-  asItWaits(operation: Operation): Promise<Operation> {
-    return asItWaits(operation, (destination) => this.#holders.isHeld(destination));
+  async asItWaits(operation: Operation): Promise<Operation> {
+    const { stops } = this.#context;
+    if (operation.stage === 'ready') await stops.refresh();
+    return asItWaits(operation, stops, (destination) => this.#holders.isHeld(destination));
   }
 
   /** The destination's reply as it came, where it was kept whole. */
@@ -134,11 +137,21 @@ export class Readings {
     return [...entries, { version: marked.version, recordedAt: at, event: { type: 'delivered', at } }];
   }
 
+  /** The reviewer's reason, what the schema said, or why an operator has stopped sending. */
+  async #quote(operation: Operation): Promise<string | undefined> {
+    const { why } = operation;
+    if (why?.code !== 'stopped' || why.reason === undefined)
+      return this.#text(operation, quoteDigest(operation));
+    return this.#document(stopStream(why.stop), why.reason);
+  }
+
   async #text(operation: Operation, digest: string | undefined): Promise<string | undefined> {
-    if (digest === undefined) return undefined;
-    const [document] = await this.#context.store.documents(this.#context.tenant, [
-      { owner: streamOf(operation.id), digest },
-    ]);
+    return digest === undefined ? undefined : this.#document(streamOf(operation.id), digest);
+  }
+
+  async #document(owner: string, digest: string): Promise<string | undefined> {
+    const { store, tenant } = this.#context;
+    const [document] = await store.documents(tenant, [{ owner, digest }]);
     return document === undefined ? undefined : Buffer.from(document.bytes).toString('utf8');
   }
 }

@@ -20,6 +20,7 @@ import type {
   LiveRow,
   Store,
   StoredEvent,
+  StreamId,
   StreamRecord,
   StreamWrite,
 } from '../store/port.ts';
@@ -100,11 +101,21 @@ export function contentDocument(
   bytes: Uint8Array,
   salt: Uint8Array,
 ): ContentDocument {
+  return saltedDocument(label, streamOf(owner), bytes, salt);
+}
+
+/** The same, of another stream than an operation's. */
+export function saltedDocument(
+  label: string,
+  owner: StreamId,
+  bytes: Uint8Array,
+  salt: Uint8Array,
+): ContentDocument {
   const salted = new Uint8Array(salt.length + bytes.length);
   salted.set(salt, 0);
   salted.set(bytes, salt.length);
   const digest: ContentDigest = `sha256:${sha256Hex(salted)}`;
-  return { digest, label, owner: streamOf(owner), salt, bytes };
+  return { digest, label, owner, salt, bytes };
 }
 
 /** The row by which open work is found again; `null` when nothing is left to be done or shown. */

@@ -1,6 +1,7 @@
 // Which run a call belongs to, and when that run began: given by the orchestrator, or weak (D2, "run").
 
-import type { RunReference } from '../core/operation.ts';
+import type { DecisionStrength, RunReference } from '../core/operation.ts';
+import type { Ending } from '../core/stop.ts';
 import type { Json, Requirement, Store, StreamWrite } from '../store/port.ts';
 
 export interface GivenRun {
@@ -18,8 +19,10 @@ export interface ResolvedRun {
   readonly beganAt: number;
   /** The run's first row, when this call is its first. */
   readonly write?: StreamWrite;
-  /** Weak runs roll over: the commit must still see the generation that the key was made from. */
+  /** The row as it was read: a weak run may have rolled over since, and a given one may have been cancelled. */
   readonly requires?: Requirement;
+  /** By a person: whatever is asked for in it is closed at once. */
+  readonly cancelled?: Extract<Ending, { readonly code: 'cancelled' }>;
   /** The weak run before this one, which counts as the same. */
   readonly previous?: { readonly reference: RunReference; readonly beganAt: number };
 }
@@ -28,6 +31,7 @@ interface RunState {
   readonly beganAt: number;
   /** Given runs only: whose it is. */
   readonly principal?: string;
+  readonly cancelled?: { readonly by: string; readonly at: number; readonly strength?: DecisionStrength };
   /** Weak runs only. */
   readonly generation?: number;
   readonly previousBeganAt?: number;
@@ -35,7 +39,7 @@ interface RunState {
 
 const WEAK_RUN_MS = 24 * 3_600_000;
 
-/** Given runs never change once committed, so they are remembered; weak runs are read again when stale. */
+/** Remembered; read again when a commit that requires them is stale: rolled over, or cancelled. */
 export class Runs {
   readonly #store: Store;
   readonly #tenant: string;
@@ -57,14 +61,14 @@ export class Runs {
 
   /** After a stale commit: what is remembered may be old. */
   forget(run: ResolvedRun): void {
-    const stream = run.write?.stream ?? run.requires?.stream ?? `run:${run.reference.id}`;
+    const stream = run.write?.stream ?? run.requires?.stream ?? runStream(run.reference.id);
     this.#known.delete(stream);
   }
 
   /** A run is work for one requester (D2): the same name given by another principal is another run. */
   async #given(given: GivenRun, principal: string, at: number): Promise<ResolvedRun> {
     for (let { id } = given; ; id = `${id} of ${principal}`) {
-      const stream = `run:${id}`;
+      const stream = runStream(id);
       const reference: RunReference = {
         id,
         weak: false,
@@ -75,8 +79,14 @@ export class Runs {
       if (known === undefined) {
         return { reference, beganAt: at, write: firstRow(stream, 0, { beganAt: at, principal }) };
       }
-      const { beganAt, principal: owner = principal } = known.state;
-      if (owner === principal) return { reference, beganAt };
+      const { beganAt, cancelled, principal: owner = principal } = known.state;
+      if (owner !== principal) continue;
+      return {
+        reference,
+        beganAt,
+        requires: { stream, version: known.version },
+        ...(cancelled === undefined ? {} : { cancelled: cancelledBy(cancelled) }),
+      };
     }
   }
 
@@ -123,6 +133,15 @@ export class Runs {
 }
 
 const RUNS_REMEMBERED_MAX = 10_000;
+
+/** The row of a run that was given. */
+export function runStream(id: string): string {
+  return `run:${id}`;
+}
+
+function cancelledBy({ at, by, strength }: NonNullable<RunState['cancelled']>) {
+  return { code: 'cancelled', by, at, ...(strength === undefined ? {} : { strength }) } as const;
+}
 
 function weakReference(name: string, generation: number): RunReference {
   return { id: `${name}/${generation}`, weak: true };

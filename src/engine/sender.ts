@@ -34,6 +34,8 @@ export interface StartedAttempt {
   readonly facts: ToolFacts;
   /** The monotonic instant noted before the claiming transaction (D8). */
   readonly notedAt: number;
+  /** The version of the stops under which it was recorded as started. */
+  readonly stopsVersion: number;
   readonly meta?: string;
   readonly via?: string;
 }
@@ -181,6 +183,13 @@ export class Sender {
     if (why !== undefined && 'until' in why && this.#later(operation.id, why.until)) return undefined;
     const destination = this.#context.destinations.get(operation.destination);
     if (destination === undefined) return undefined;
+    const stopped = this.#context.stops.over(operation);
+    if (stopped !== undefined) {
+      if (why?.code === 'stopped' && why.stop === stopped.id && operation.effect !== 'unknown')
+        return undefined;
+      await this.#start(record, await readPayload(this.#context, operation), undefined, '');
+      return undefined;
+    }
     const connection = await this.#connected(destination, mayConnect);
     const payload = await readPayload(this.#context, operation);
     await this.#context.refreshFacts();
@@ -287,36 +296,42 @@ export class Sender {
     context.reached('before_attempt_commit');
     const notedAt = environment.monotonic();
     const at = environment.now();
+    let stopsVersion = context.stops.version;
     const result = await takeStep(context, {
       id: record.operation.id,
       from: record,
+      isSending: true,
       ...(room.beside === undefined ? {} : { beside: room.beside }),
-      command: (operation, locks) => ({
-        type: 'start_attempt',
-        attempt: {
-          ...(scope === undefined ? {} : { scope }),
-          id: attempt,
-          worker: context.worker,
-          startedAt: at,
-          sendBy: at + settings.bounds.sendByMs,
-        },
-        newReview: newReview(context, at),
-        conditions: {
-          at,
-          facts,
-          bounds: settings.bounds,
-          digest: payload.digest,
-          connected: facts !== undefined,
-          connectionDetail,
-          lockedBy: operation.observed === undefined ? firstLock(locks, operation.id) : undefined,
-          unsettledPredecessor: predecessor,
-          goOn,
-          scope,
-          isDistrusted,
-          ...judged,
-          noRoom: room.noRoom,
-        },
-      }),
+      command: (operation, locks) => {
+        stopsVersion = context.stops.version;
+        return {
+          type: 'start_attempt',
+          attempt: {
+            ...(scope === undefined ? {} : { scope }),
+            id: attempt,
+            worker: context.worker,
+            startedAt: at,
+            sendBy: at + settings.bounds.sendByMs,
+          },
+          newReview: newReview(context, at),
+          conditions: {
+            at,
+            facts,
+            bounds: settings.bounds,
+            digest: payload.digest,
+            connected: facts !== undefined,
+            connectionDetail,
+            lockedBy: operation.observed === undefined ? firstLock(locks, operation.id) : undefined,
+            unsettledPredecessor: predecessor,
+            goOn,
+            scope,
+            isDistrusted,
+            ...judged,
+            stopped: context.stops.over(operation),
+            noRoom: room.noRoom,
+          },
+        };
+      },
     });
     this.onFreed(result.stored ? result.freed : []);
     if (!result.stored || result.record.operation.stage !== 'sending' || facts === undefined)
@@ -328,6 +343,7 @@ export class Sender {
       payload: payload.text,
       facts,
       notedAt,
+      stopsVersion,
       ...(meta === undefined ? {} : { meta }),
       ...(via === undefined ? {} : { via }),
     };
@@ -366,6 +382,7 @@ export class Sender {
       replyTimeoutMs: replyTimeoutMs(context.settings, started.facts),
       mayLeave: () =>
         !this.#closing &&
+        !context.stops.hasComeOver(operation, started.stopsVersion) &&
         context.environment.monotonic() - started.notedAt <= context.settings.bounds.sendByMs,
       recordLeg: (leg) => this.#recordLeg(operation.id, started.attempt, leg),
       ...(started.meta === undefined ? {} : { meta: started.meta }),
@@ -393,8 +410,18 @@ export class Sender {
   async #recordLeg(id: string, attempt: string, leg: number): Promise<boolean> {
     if (this.#closing) return false;
     try {
-      const command = { type: 'record_leg', attempt, leg } as const;
-      return (await takeStep(this.#context, { id, command: () => command })).stored;
+      const { stops } = this.#context;
+      const result = await takeStep(this.#context, {
+        id,
+        isSending: true,
+        command: (operation) => ({
+          type: 'record_leg',
+          attempt,
+          leg,
+          stopped: stops.over(operation) !== undefined,
+        }),
+      });
+      return result.stored;
     } catch (cause) {
       this.#context.report(`A leg of ${id} was not recorded, and did not leave: ${describe(cause)}`);
       return false;

@@ -15,6 +15,7 @@ export const DEFAULT_SETTINGS: LedgerSettings = {
   resumeWindowMs: 96 * HOUR_MS,
   crossRunWindowMs: HOUR_MS,
   leaseMs: 10_000,
+  stopMarginMs: 500,
 };
 
 export const REPLY_TIMEOUT_DEFAULT_MS = 120_000;

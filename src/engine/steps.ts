@@ -16,6 +16,7 @@ import {
   withDelivery,
   writesOf,
 } from './records.ts';
+import { STOPS_STREAM } from './stops-in-force.ts';
 
 export type StepResult =
   | { readonly stored: true; readonly record: OperationRecord; readonly freed: readonly string[] }
@@ -34,6 +35,8 @@ export interface Step {
   readonly onlyAt?: number;
   /** Other streams that change in the same commit. */
   readonly beside?: () => Promise<readonly StreamWrite[]>;
+  /** Something leaves after it: only while no stop has come that was not known when it was decided (I8). */
+  readonly isSending?: boolean;
 }
 
 /** After this many tries a step makes room for those that overtake it. */
@@ -57,6 +60,8 @@ export async function takeStep(context: EngineContext, step: Step): Promise<Step
     // Else the mark would come too late for the version that it is about.
     from = withDelivery(context, from);
     const locks = await readLocks(store, tenant, from.operation.target?.locks);
+    // The stops that it is decided under, whatever is heard of them before it is stored.
+    const requires = step.isSending === true ? [context.stops.requirement] : undefined;
     const decision = decide(from.operation, step.command(from.operation, locks), at);
     if (decision.events === undefined) return { stored: false, refusal: decision.refusal, record: from };
     const { operation, writes } = writesOf({
@@ -71,6 +76,7 @@ export async function takeStep(context: EngineContext, step: Step): Promise<Step
         at,
         crossRun: openEntries(from.operation, operation),
         writes: step.beside === undefined ? writes : [...writes, ...(await step.beside())],
+        ...(requires === undefined ? {} : { requires }),
         ...(step.documents === undefined ? {} : { documents: step.documents }),
       },
     ]);
@@ -83,6 +89,7 @@ export async function takeStep(context: EngineContext, step: Step): Promise<Step
       context.waiters.publish(record);
       return { stored: true, record, freed: nextInLine(locks, operation) };
     }
+    if (result?.outcome === 'stale' && result.stream === STOPS_STREAM) await context.stops.refresh();
     from = undefined;
   }
 }

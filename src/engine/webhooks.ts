@@ -1,42 +1,55 @@
-// Telling others of causes by webhook. What is to be told is recorded before it is posted and goes when it was taken,
+// Telling others of causes, and requesters of what has settled. What is to be told is recorded before it is posted and goes when it was taken,
 // so that no restart loses it; it may arrive more than once, under the same id. Nothing here is waited for by the
 // ledger: whoever does not answer is told later, and after a day no more.
 
 import { type CauseNotice, noticesOf, type ToldCauses } from '../core/cause-notices.ts';
 import { sha256Hex } from '../core/digest.ts';
+import type { ToldNotice } from '../core/notice-wording.ts';
+import type { Operation } from '../core/operation.ts';
 import { type Json, StoreFault } from '../store/port.ts';
 import { type EngineContext, newId } from './context.ts';
 import type { Queue } from './queue.ts';
 import { describe } from './reports.ts';
+import { type Settling, settledSince } from './settled.ts';
 
-export interface WebhookEndpoint {
-  readonly url: string;
-  /** `whsec_` and base64. */
-  readonly secret: string;
+/** Somebody who is told, by whatever way. */
+export interface Listener {
+  /** Names its row. It may hold a secret, so that only its hash is kept. */
+  readonly address: string;
+  /** What it is in a sentence about it. */
+  readonly what: string;
+  /** Whose operations it is told of as they settle; of causes in the queue, where absent. */
+  readonly requester?: string;
+  /** How long what is to be told waits for more; 0: each goes by itself, at once. */
+  readonly gatherMs: number;
+  /** Resolves where it was taken. @throws where it was not, or no answer came */
+  readonly tell: (messages: readonly Message[], tries: Tries) => Promise<void>;
 }
 
-/** Signs and posts; resolves with the status, rejects where none came. Redirects are not followed. */
-export type Post = (request: {
-  readonly url: string;
-  readonly secret: string;
-  readonly id: string;
-  /** Seconds since the epoch. */
-  readonly timestamp: number;
-  readonly body: string;
+export interface Tries {
+  /** ms since the epoch, of this try. */
+  readonly at: number;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-}) => Promise<number>;
+}
 
-interface Waiting {
+/** One notice, as it is recorded before it is told. */
+export interface Message {
   readonly id: string;
+  /** What it is about: a cause, or an operation and its round. */
   readonly cause: string;
-  readonly type: CauseNotice['type'];
+  readonly type: CauseNotice['type'] | 'operation.settled';
   readonly body: string;
   readonly madeAt: number;
+  readonly notice?: ToldNotice;
 }
+
+type Waiting = Message;
 
 interface EndpointState {
   readonly told: ToldCauses;
+  /** Of a requester's listener: what it has still to be told of. */
+  readonly settling?: Settling;
   /** In order; the first is posted before the others. */
   readonly outbox: readonly Waiting[];
   /** Notices that nobody took in a day, or for which there was no room. */
@@ -60,8 +73,7 @@ interface Pacing {
 export class Webhooks {
   readonly #context: EngineContext;
   readonly #queue: Queue;
-  readonly #endpoints: readonly WebhookEndpoint[];
-  readonly #post: Post;
+  readonly #listeners: readonly Listener[];
   readonly #pacing = new Map<string, Pacing>();
   readonly #stopping = new AbortController();
   #lasting: ReadonlySet<string> = new Set();
@@ -70,15 +82,10 @@ export class Webhooks {
   #cancel: (() => void) | undefined;
   #running: Promise<void> | undefined;
 
-  constructor(
-    context: EngineContext,
-    queue: Queue,
-    { endpoints, post }: { readonly endpoints: readonly WebhookEndpoint[]; readonly post: Post },
-  ) {
+  constructor(context: EngineContext, queue: Queue, listeners: readonly Listener[]) {
     this.#context = context;
     this.#queue = queue;
-    this.#endpoints = endpoints;
-    this.#post = post;
+    this.#listeners = listeners;
   }
 
   start(): void {
@@ -99,10 +106,10 @@ export class Webhooks {
   async #look(): Promise<void> {
     try {
       await this.#notice();
-      for (const endpoint of this.#endpoints) await this.#deliver(endpoint);
+      for (const listener of this.#listeners) await this.#deliver(listener);
     } catch (cause) {
       const known = cause instanceof StoreFault ? cause.message : describe(cause);
-      this.#context.report(`Webhooks could not be told; they are told later: ${known}`);
+      this.#context.report(`What is new could not be told; it is told later: ${known}`);
     }
   }
 
@@ -112,11 +119,12 @@ export class Webhooks {
     const commits = (await store.foreignCommits()) + store.commits;
     if (commits === this.#commits && this.#isQuiet) return;
     this.#commits = commits;
+    for (const listener of this.#listeners) await this.#noticeSettled(listener);
     const { groups } = await this.#queue.read();
     const now = environment.now();
     let isBehind = false;
-    for (const { url } of this.#endpoints) {
-      await this.#change(url, (state) => {
+    for (const { address } of this.#listeners.filter(({ requester }) => requester === undefined)) {
+      await this.#change(address, (state) => {
         const noticed = noticesOf(state.told, groups, this.#lasting, now);
         isBehind ||= noticed.isBehind;
         if (noticed.notices.length === 0) return undefined;
@@ -147,22 +155,63 @@ export class Webhooks {
         approvals_expired: counts.approvalsExpired,
       },
     });
-    return { id: newId(this.#context, 'msg'), cause, type, body, madeAt: at };
+    const notice: ToldNotice = { type, cause: { id: cause, kind, destination }, counts };
+    return { id: newId(this.#context, 'msg'), cause, type, body, madeAt: at, notice };
   }
 
-  async #deliver(endpoint: WebhookEndpoint): Promise<void> {
+  /** Of one requester's operations, those that have settled since it was last looked. */
+  async #noticeSettled({ address, requester }: Listener): Promise<void> {
+    if (requester === undefined) return;
     const { environment } = this.#context;
-    const pacing = this.#pacing.get(endpoint.url) ?? { tries: 0, nextAt: 0 };
-    this.#pacing.set(endpoint.url, pacing);
+    const { state } = await this.#state(address);
+    const now = environment.now();
+    const news = await settledSince(this.#context, requester, state.settling, now);
+    if (news === undefined) return;
+    await this.#change(address, (present) => {
+      // Another process has looked meanwhile: what it has found is there.
+      if (JSON.stringify(present.settling) !== JSON.stringify(state.settling)) return undefined;
+      const added = news.settled.map((operation) => this.#settledMessage(operation, now));
+      return withNotices({ ...present, settling: news.settling }, added);
+    });
+  }
+
+  #settledMessage(operation: Operation, at: number): Waiting {
+    const { destination, effect, id, record, round, run, since, tool, why } = operation;
+    const body = JSON.stringify({
+      type: 'operation.settled',
+      timestamp: new Date(at).toISOString(),
+      data: {
+        operation: id,
+        run: run.id,
+        destination,
+        tool,
+        effect,
+        why: why?.code ?? null,
+        record: record?.id ?? null,
+        settled_at: new Date(since).toISOString(),
+      },
+    });
+    const cause = `${id}/${round}`;
+    return { id: newId(this.#context, 'msg'), cause, type: 'operation.settled', body, madeAt: at };
+  }
+
+  async #deliver(listener: Listener): Promise<void> {
+    const { environment } = this.#context;
+    const { address, gatherMs } = listener;
+    const pacing = this.#pacing.get(address) ?? { tries: 0, nextAt: 0 };
+    this.#pacing.set(address, pacing);
     for (;;) {
       if (this.#stopping.signal.aborted || environment.monotonic() < pacing.nextAt) return;
-      const [first] = (await this.#state(endpoint.url)).state.outbox;
-      if (first === undefined) return;
-      const isTaken = await this.#isTaken(endpoint, first);
+      const { outbox } = (await this.#state(address)).state;
+      const [first] = outbox;
+      if (first === undefined || environment.now() - first.madeAt < gatherMs) return;
+      const batch = gatherMs === 0 ? [first] : outbox;
+      const isTaken = await this.#isTaken(listener, batch);
       const isTooOld = !isTaken && environment.now() - first.madeAt > KEPT_MS;
       if (isTaken || isTooOld) {
         pacing.tries = 0;
-        await this.#change(endpoint.url, (state) => without(state, first, isTooOld));
+        const gone = isTooOld ? [first] : batch;
+        await this.#change(address, (state) => without(state, gone, isTooOld));
         continue;
       }
       pacing.nextAt = environment.monotonic() + Math.min(PAUSE_FIRST_MS * 2 ** pacing.tries, PAUSE_MAX_MS);
@@ -171,22 +220,22 @@ export class Webhooks {
     }
   }
 
-  async #isTaken({ secret, url }: WebhookEndpoint, { body, id }: Waiting): Promise<boolean> {
-    const timestamp = Math.floor(this.#context.environment.now() / 1_000);
+  async #isTaken({ tell, what }: Listener, messages: readonly Message[]): Promise<boolean> {
     const { signal } = this.#stopping;
     try {
-      const status = await this.#post({ url, secret, id, timestamp, body, timeoutMs: TIMEOUT_MS, signal });
-      if (status >= 200 && status < 300) return true;
-      this.#context.report(`A webhook answered with ${status}; it is told again later.`);
+      await tell(messages, { at: this.#context.environment.now(), timeoutMs: TIMEOUT_MS, signal });
+      return true;
     } catch (cause) {
-      if (!signal.aborted) this.#context.report(`A webhook gave no answer: ${describe(cause)}`);
+      if (!signal.aborted) {
+        this.#context.report(`${what} has not taken what is new; it is told later: ${describe(cause)}`);
+      }
+      return false;
     }
-    return false;
   }
 
-  async #state(url: string): Promise<{ readonly state: EndpointState; readonly version: number }> {
+  async #state(address: string): Promise<{ readonly state: EndpointState; readonly version: number }> {
     const { store, tenant } = this.#context;
-    const [record] = await store.read(tenant, [streamOf(url)]);
+    const [record] = await store.read(tenant, [streamOf(address)]);
     return {
       state: (record?.state as unknown as EndpointState | undefined) ?? NOTHING,
       version: record?.version ?? 0,
@@ -194,14 +243,14 @@ export class Webhooks {
   }
 
   /** Several processes may have the same endpoint: each change is made on what is there. */
-  async #change(url: string, next: (state: EndpointState) => EndpointState | undefined): Promise<void> {
+  async #change(address: string, next: (state: EndpointState) => EndpointState | undefined): Promise<void> {
     const { environment, store, tenant } = this.#context;
     for (;;) {
-      const { state, version } = await this.#state(url);
+      const { state, version } = await this.#state(address);
       const changed = next(state);
       if (changed === undefined) return;
       const write = {
-        stream: streamOf(url),
+        stream: streamOf(address),
         expectedVersion: version,
         events: [],
         state: changed as unknown as Json,
@@ -212,9 +261,8 @@ export class Webhooks {
   }
 }
 
-/** Its address may hold a secret of its own, so that it is no name. */
-function streamOf(url: string): string {
-  return `webhook:${sha256Hex(url).slice(0, 32)}`;
+function streamOf(address: string): string {
+  return `webhook:${sha256Hex(address).slice(0, 32)}`;
 }
 
 /** A newer count takes the place of one that still waits; what there is no room for is counted. */
@@ -236,11 +284,17 @@ function withNotices(state: EndpointState, added: readonly Waiting[]): EndpointS
   return { ...state, outbox, dropped };
 }
 
-function without(state: EndpointState, { id }: Waiting, isDropped: boolean): EndpointState | undefined {
-  if (!state.outbox.some((one) => one.id === id)) return undefined;
+function without(
+  state: EndpointState,
+  gone: readonly Waiting[],
+  isDropped: boolean,
+): EndpointState | undefined {
+  const ids = new Set(gone.map(({ id }) => id));
+  const outbox = state.outbox.filter(({ id }) => !ids.has(id));
+  if (outbox.length === state.outbox.length) return undefined;
   return {
     ...state,
-    outbox: state.outbox.filter((one) => one.id !== id),
-    dropped: state.dropped + (isDropped ? 1 : 0),
+    outbox,
+    dropped: state.dropped + (isDropped ? state.outbox.length - outbox.length : 0),
   };
 }

@@ -28,6 +28,8 @@ export class Worker {
   readonly #reconnectAt = new Map<string, number>();
   /** Of which it is recorded that they wait for a destination that is away, and until when they are not read again. */
   readonly #waiting = new Map<string, number>();
+  /** Under a stop, and recorded so: by the version of the stops at which they were looked at. */
+  readonly #stopped = new Map<string, number>();
   #cancelTick: (() => void) | undefined;
   #foreignCommits = -1;
   #scanAt = 0;
@@ -119,6 +121,7 @@ export class Worker {
       if (foreign === this.#foreignCommits && now < this.#scanAt) return;
       if (foreign !== this.#foreignCommits) await this.#tellWaiters();
       if (foreign !== this.#foreignCommits) await this.#sender.circuits.refresh();
+      await this.#context.stops.refresh();
       this.#foreignCommits = foreign;
       this.#scanAt = now + SCAN_MS;
       await this.#scan();
@@ -242,12 +245,21 @@ export class Worker {
 
   /** While its destination may not be asked again, that an operation waits for it is recorded, once. */
   #tryReady(record: OperationRecord): void {
-    const { destination, why } = record.operation;
+    const { destination, id, why } = record.operation;
+    const { stops } = this.#context;
+    if (stops.over(record.operation) !== undefined) {
+      this.#stopped.set(id, stops.version);
+      this.#carryOn(record, false);
+      return;
+    }
+    this.#stopped.delete(id);
     const mayTry = this.#mayTry(destination);
     if (mayTry) this.#waiting.delete(record.operation.id);
-    else if (why !== undefined)
+    else if (why !== undefined && why.code !== 'stopped')
       this.#waiting.set(record.operation.id, this.#context.environment.now() + ANEW_MS);
-    if (mayTry || why === undefined || this.#hasRunOut(record.operation)) this.#carryOn(record, mayTry);
+    // What a stop was lifted for waits for something else now, or for nothing.
+    const isFree = mayTry || why === undefined || why.code === 'stopped';
+    if (isFree || this.#hasRunOut(record.operation)) this.#carryOn(record, mayTry);
   }
 
   /** A person hears of it when it happens, and not only when its destination answers again. */
@@ -261,7 +273,9 @@ export class Worker {
 
   /** It is not read again for nothing: thousands may wait for one destination, and others are not to wait for them. */
   #isKnownToWait({ queue, stage, stream }: LiveRow): boolean {
-    const until = this.#waiting.get(stream.slice('op:'.length)) ?? 0;
+    const id = stream.slice('op:'.length);
+    if (this.#stopped.get(id) === this.#context.stops.version) return true;
+    const until = this.#waiting.get(id) ?? 0;
     return stage === 'ready' && this.#context.environment.now() < until && !this.#couldTry(queue);
   }
 

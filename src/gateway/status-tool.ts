@@ -1,7 +1,9 @@
 // The one tool that the gateway adds: it tells what became of an operation, and can wait for news.
 
-import { statusText } from '../core/answer-wording.ts';
+import { cancelText, statusText } from '../core/answer-wording.ts';
+import type { Acknowledgements } from '../core/cancellation.ts';
 import type { JsonObject } from '../core/canonical.ts';
+import { acknowledgementLines } from '../core/stop-wording.ts';
 import { type Surroundings } from '../core/wording.ts';
 import type { OperationReading } from '../engine/readings.ts';
 import { contentOf, operationMeta } from './answer-frame.ts';
@@ -95,12 +97,21 @@ export function readStatusQuestion(args: JsonObject): StatusQuestion {
 export function statusResult(
   { operation, quote, reply, target }: OperationReading,
   words: Pick<Surroundings, 'helperTool' | 'where'>,
+  cancelled?: Acknowledgements,
 ): string {
-  const told = statusText(operation, {
+  const isOpen = operation.stage !== 'closed';
+  const say = cancelled !== undefined && isOpen ? cancelText : statusText;
+  const told = say(operation, {
     ...words,
     ...(target === undefined ? {} : { target }),
     ...(quote === undefined ? {} : { quote }),
   });
   const said = operation.stage === 'closed' ? contentOf(reply) : [];
-  return JSON.stringify({ content: [{ type: 'text', text: told }, ...said], ...operationMeta(operation) });
+  // How far a cancel has come, each part with its time.
+  const parts =
+    cancelled === undefined
+      ? []
+      : [{ type: 'text', text: acknowledgementLines(cancelled, 'Cancel requested').join(' ') }];
+  const content = [{ type: 'text', text: told }, ...parts, ...said];
+  return JSON.stringify({ content, ...operationMeta(operation) });
 }

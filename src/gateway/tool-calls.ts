@@ -7,6 +7,7 @@ import {
   misconfiguredText,
   readOnlyText,
   statusText,
+  stoppedCallText,
   storeDownText,
   unrepresentableText,
   unusableText,
@@ -195,7 +196,16 @@ export class ToolCalls {
       }
     }
     if (answer.kind !== 'pass' && tool !== undefined) await this.#answer(open, answer, tool);
+    else if (!isRead && (await this.#isStopped(open, call.tool))) return;
     else if (!open.signal.aborted) await this.#line.pass(open);
+  }
+
+  /** Also what is no operation is not passed on under a stop (I8); its caller is told so. */
+  async #isStopped(open: OpenCall, tool: string): Promise<boolean> {
+    const { ledger, requester, server } = this.#parts;
+    const stop = await ledger.stops.over({ destination: server.name, tool, requester });
+    if (stop !== undefined) this.#answerText(open, stoppedCallText(stop, { destination: server.name, tool }));
+    return stop !== undefined;
   }
 
   /** The call as the ledger is handed it. */
@@ -373,7 +383,7 @@ export class ToolCalls {
   }
 
   async #status(open: OpenCall, call: ToolCall): Promise<void> {
-    const { ledger, server, where } = this.#parts;
+    const { ledger } = this.#parts;
     const question = call.arguments.ok
       ? readStatusQuestion(call.arguments.value)
       : { ok: false as const, problem: 'its arguments cannot be read' };
@@ -391,7 +401,7 @@ export class ToolCalls {
           : await this.#again(question.operation, question.reason);
       const operation = named && (await ledger.status(named, question.waitMs, signal));
       const reading = operation && this.#visible(await ledger.readings.reading(operation));
-      result = reading && statusResult(reading, { helperTool: server.tools.helperName, where });
+      result = reading && this.#statusOf(reading);
     } catch (cause) {
       this.#parts.report(`An operation could not be read: ${describe(cause)}`);
       this.#answerText(
@@ -406,6 +416,13 @@ export class ToolCalls {
         `No operation ${quoted(question.operation)} is recorded here: it never reached this ledger.`,
       );
     } else if (!open.signal.aborted) this.#line.answer(open, resultFrame(open.id, result));
+  }
+
+  #statusOf(reading: OperationReading): string {
+    const { ledger, server, where } = this.#parts;
+    const cancel = ledger.stops.cancelOf(reading.operation);
+    const words = { helperTool: server.tools.helperName, where };
+    return statusResult(reading, words, cancel.cancelled ? cancel.acknowledgements : undefined);
   }
 
   /** The operation that the caller is told of: the review that was opened for a second one, or what stands in its way. */

@@ -54,6 +54,8 @@ const EXPECTED: {
   look_up_ordered: { at: ['checking', 'parked'], then: 'checking' },
   stated: { at: ['parked', 'closed'] },
   cancel_requested: { at: ANYWHERE },
+  // "Lifting … for new work only (default)": what waits is closed, and what is out is not sent again.
+  sending_ended: { at: ['sending', 'checking'] },
   delivered: { at: ANYWHERE },
   replay_seen: { at: ANYWHERE },
   superseded: { at: ANYWHERE },

@@ -15,6 +15,7 @@ import {
   type ReviewQuestion,
 } from '../../src/core/operation.ts';
 import { type Bounds, DEFAULT_BOUNDS } from '../../src/core/repeatability.ts';
+import type { StopInForce } from '../../src/core/stop.ts';
 import {
   allowance,
   contractOf,
@@ -47,6 +48,7 @@ export type Move =
       readonly isToolKnown?: boolean;
       readonly scope?: 'here' | 'elsewhere';
       readonly isDistrusted?: boolean;
+      readonly isStopped?: boolean;
     }
   | {
       readonly move: 'learn';
@@ -66,6 +68,7 @@ export type Move =
   | { readonly move: 'state'; readonly resolution: Resolution }
   | { readonly move: 'supersede'; readonly by: string }
   | { readonly move: 'see_replay'; readonly replay: string }
+  | { readonly move: 'person_cancels' | 'stop_is_lifted' }
   | { readonly move: 'lapse' | 'order' | 'look_up' | 'give_up' | 'cancel' | 'deliver' | 'reconsider' }
   /** Whatever is likely to come next at the present stage, so that histories become long. */
   | { readonly move: 'go_on'; readonly finding: Finding; readonly choice: number };
@@ -105,6 +108,24 @@ function guardedFacts(taken: Partial<Guard>, lookups: readonly Lookup[] = []): T
     operation: contractOf({ http: { method: 'POST', path: '/tasks' }, guards: [guard], lookups }),
   });
 }
+
+const STOP: StopInForce = {
+  id: 'stp_1',
+  kind: 'stop',
+  scope: { kind: 'destination', destination: 'tasks-eu' },
+  by: 'Mara',
+  at: T0,
+};
+
+const STOPPED = {
+  code: 'stopped',
+  stop: STOP.id,
+  since: STOP.at,
+  scope: 'destination',
+} as const;
+
+/** After these nothing more of a round is sent. */
+const ENDS: readonly string[] = ['cancel_requested', 'sending_ended', 'superseded'];
 
 const CLASSES: readonly ToolClass[] = ['ordinary', 'interactive', 'irreversible', 'unclassified'];
 
@@ -167,6 +188,7 @@ const move: fc.Arbitrary<Move> = fc.oneof(
       lockedBy: mostly<string | undefined>(undefined, 'op_lock'),
       predecessor: mostly<string | undefined>(undefined, 'op_before'),
       isToolKnown: mostly(true, false),
+      isStopped: fc.oneof({ weight: 20, arbitrary: fc.constant(false) }, fc.constant(true)),
     }),
   },
   {
@@ -222,6 +244,12 @@ const move: fc.Arbitrary<Move> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ move: fc.constant('look_up' as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      move: fc.constantFrom('person_cancels' as const, 'stop_is_lifted' as const),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ move: fc.constant('propose' as const) }) },
 );
 
@@ -366,6 +394,7 @@ function commandOf(one: Simple, { operation, at, made, facts, bounds }: Present)
           unsettledPredecessor: one.predecessor,
           scope: one.scope ?? 'here',
           isDistrusted: one.isDistrusted ?? false,
+          stopped: one.isStopped === true ? STOP : undefined,
         },
       };
     case 'learn': {
@@ -410,6 +439,10 @@ function commandOf(one: Simple, { operation, at, made, facts, bounds }: Present)
       return { type: 'give_up', by: 'Mara' };
     case 'cancel':
       return { type: 'cancel_by_caller' };
+    case 'person_cancels':
+      return { type: 'cancel', by: 'Mara' };
+    case 'stop_is_lifted':
+      return { type: 'end_stopped', why: STOPPED };
     case 'supersede':
       return { type: 'supersede', by: one.by };
     case 'see_replay':
@@ -588,8 +621,8 @@ export class Watch {
     if (facts === undefined) throw new Violation('D8: an attempt of a tool that is not known');
     this.#isAuthorised(operation, { ...conditions, facts }, step.at);
     if (!this.#isGuarded(operation, step)) this.#repeatIsLawful(operation);
-    const ended = this.#round.events.some(({ type }) => type === 'cancel_requested' || type === 'superseded');
-    must(!ended, 'D8', 'an attempt started after it was cancelled or superseded');
+    const ended = this.#round.events.some(({ type }) => ENDS.includes(type));
+    must(!ended, 'D8', 'an attempt started after it was cancelled, stopped for good or superseded');
     this.#roundOf.set(attempt.id, this.#rounds.length);
   }
 

@@ -240,6 +240,8 @@ describe('the states that are worded here', () => {
       access_lost: 'as the reason of a review',
       waits_for_prerequisite: 'reached',
       refused_by_rule: 'reached',
+      stopped: 'reached',
+      cancelled: 'reached',
     };
     for (const [code, how] of Object.entries(all)) {
       if (how === 'reached') expect([...codes]).toContain(code);
@@ -265,7 +267,11 @@ const FIRST_WORDS: { readonly [stage in Stage]: (operation: Operation) => RegExp
     const isIdentity = ['same_work', 'too_old', 'error_reported', 'again'].includes(review?.question ?? '');
     return isIdentity ? /^NOT SENT — / : new RegExp(`^${state} YET — waiting for a person's approval `);
   },
-  ready: ({ effect }) => (effect === 'not_sent' ? /^NOT SENT YET — waits / : /^NOT SENT AGAIN YET — waits /),
+  ready: ({ effect, why }) => {
+    if (why?.code === 'stopped')
+      return effect === 'not_sent' ? /^NOT SENT — an operator / : /^NOT SENT AGAIN — an operator /;
+    return effect === 'not_sent' ? /^NOT SENT YET — waits / : /^NOT SENT AGAIN YET — waits /;
+  },
   sending: () => /^SENT, NO ANSWER YET /,
   checking: ({ effect }) =>
     effect === 'accepted' ? /^ACCEPTED, BEING READ BACK / : /^OUTCOME UNKNOWN — sent /,
@@ -278,9 +284,15 @@ const FIRST_WORDS: { readonly [stage in Stage]: (operation: Operation) => RegExp
       diverged: /^CONTRADICTING EVIDENCE — with a person now /,
     })[effect as 'unknown'] ?? /^$/,
   closed: ({ effect, why }) => {
-    const isEnded = ['denied', 'replaced', 'given_up', 'review_undecided', 'withdrawn_by_caller'].includes(
-      why?.code ?? '',
-    );
+    const isEnded = [
+      'denied',
+      'replaced',
+      'given_up',
+      'review_undecided',
+      'withdrawn_by_caller',
+      'stopped',
+      'cancelled',
+    ].includes(why?.code ?? '');
     switch (effect) {
       case 'not_sent':
         return /^NOT SENT — /;
@@ -981,7 +993,7 @@ describe('for people', () => {
       'Contradicting evidence',
     ]);
     const known =
-      /^(Recorded|Waiting for approval|Held|Ready to send|Sending|Checking with the destination|Needs a person|Denied by a person|Not sent|Outcome unknown|Answered with an error|Accepted, (not checked|changed since|read back and different)|Verified at \d\d:\d\d:\d\d UTC|Rejected by the destination|Looked for, not there|Contradicting evidence|Stated by Mara at \d\d:\d\d:\d\d UTC)$/;
+      /^(Recorded|Waiting for approval|Held|Ready to send|Sending|Checking with the destination|Needs a person|Denied by a person|Stopped by an operator|Not sent|Outcome unknown|Answered with an error|Accepted, (not checked|changed since|read back and different)|Verified at \d\d:\d\d:\d\d UTC|Rejected by the destination|Looked for, not there|Contradicting evidence|Stated by Mara at \d\d:\d\d:\d\d UTC)$/;
     for (const [kind, operation] of REACHED) expect(labelOf(operation), kind).toMatch(known);
   });
 });

@@ -31,7 +31,8 @@ export type Fault =
   | 'lose_request'
   | 'refuse'
   | { readonly wait: Promise<void> }
-  | { readonly loseReplyAfter: Promise<void> };
+  | { readonly loseReplyAfter: Promise<void> }
+  | { readonly loseRequestAfter: Promise<void> };
 
 const SOURCE = { grade: 'source' } as const;
 
@@ -136,6 +137,10 @@ function destination(records: JsonObject[], faults: Fault[], tools: readonly str
     if (fault === 'refuse') throw context.notSent('connection refused');
     if (fault === 'lose_request') throw new Error('connection reset');
     if (typeof fault === 'object' && 'wait' in fault) await fault.wait;
+    if (typeof fault === 'object' && 'loseRequestAfter' in fault) {
+      await fault.loseRequestAfter;
+      throw new Error('connection reset');
+    }
     records.push(args);
     const id = `CHG-${records.length}`;
     if (fault === 'lose_reply') throw new Error('connection reset');

@@ -31,7 +31,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
   destination: {
     arrows: ['core'],
     node: ['buffer', 'child_process', 'crypto', 'module', 'net', 'perf_hooks', 'stream'],
-    packages: ['undici'],
+    packages: ['undici', 'nodemailer'],
   },
 
   clients: {
@@ -94,6 +94,11 @@ export const ROOMS: { readonly [room: string]: Room } = {
     packages: [],
   },
 
+  'listeners.ts': {
+    arrows: ['core', 'destination', 'engine'],
+    node: [],
+    packages: [],
+  },
   'compose.ts': {
     arrows: ['core', 'access', 'contracts', 'store', 'destination', 'engine', 'gateway'],
     node: ['crypto', 'fs', 'path', 'stream'],
@@ -120,6 +125,10 @@ export const ROOMS: { readonly [room: string]: Room } = {
       'engine',
       'gateway',
       'resident',
+      {
+        to: 'listeners.ts',
+        because: 'secrets are read where arguments and environment are, and ways of telling are made of them',
+      },
       'compose.ts',
       'store/port.ts',
       {

@@ -138,7 +138,12 @@ export type StatedOperation = JsonObject & { readonly id: string };
 export interface StoryOptions {
   /** Name of each destination → its address and the operation that its contract states. */
   readonly destinations: {
-    readonly [name: string]: { readonly url: string; readonly operation: StatedOperation };
+    readonly [name: string]: {
+      readonly url: string;
+      readonly operation: StatedOperation;
+      /** `ordinary` when absent. */
+      readonly class?: 'ordinary' | 'irreversible';
+    };
   };
   readonly settings?: LedgerParts['settings'];
   readonly folder: string;
@@ -174,8 +179,8 @@ export async function httpStory(
 ): Promise<HttpStory> {
   const system = systemEnvironment();
   let offset = 0;
-  const files = Object.entries(destinations).map(([name, { operation, url }]) =>
-    writeFiles(join(folder, `files-${name}`), name, url, operation),
+  const files = Object.entries(destinations).map(([name, { class: toolClass, operation, url }]) =>
+    writeFiles(join(folder, `files-${name}`), name, { url, operation, class: toolClass ?? 'ordinary' }),
   );
   const data = join(folder, 'data');
   const ledger = await composeLedger({
@@ -207,7 +212,11 @@ function toolOf(destinations: StoryOptions['destinations'], name: string): strin
   return destinations[name]?.operation.id ?? '';
 }
 
-function writeFiles(folder: string, name: string, url: string, operation: StatedOperation): string {
+function writeFiles(
+  folder: string,
+  name: string,
+  { class: toolClass, operation, url }: Required<StoryOptions['destinations'][string]>,
+): string {
   mkdirSync(folder, { recursive: true });
   const contract = {
     contract: 1,
@@ -219,7 +228,7 @@ function writeFiles(folder: string, name: string, url: string, operation: Stated
   };
   writeFileSync(join(folder, 'contract.json'), JSON.stringify(contract));
   const file = join(folder, 'destination.json');
-  const tools = { [operation.id]: { class: 'ordinary' } };
+  const tools = { [operation.id]: { class: toolClass } };
   writeFileSync(
     file,
     JSON.stringify({

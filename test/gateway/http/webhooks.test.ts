@@ -109,7 +109,7 @@ describe('a webhook', PATIENT, () => {
     away.close();
     const { calls, folder, data, note, operations, served } = await serving(away.url);
     await note('p-1');
-    await served.process.says(/A webhook gave no answer/);
+    await served.process.says(/A webhook has not taken what is new/);
     await note('p-2');
     expect(calls('note')).toHaveLength(2);
     expect((await operations()).map(({ stage, effect }) => [stage, effect])).toEqual([
