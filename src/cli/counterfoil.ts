@@ -31,6 +31,11 @@ const DIGEST = [
   'the digest that was shown, or at least its first 12 digits',
   once,
 ] as const;
+const REVIEW = [
+  '--review <id>',
+  'the review that was looked at (rev_…), where it takes the place of an earlier one',
+  once,
+] as const;
 const BY = ['--by <name>', 'who decides (this account, when absent)', once] as const;
 const CODES =
   '\nExit codes: 0 as asked · 1 internal · 2 usage or configuration · 3 not found · 4 not allowed · 5 conflict ·\n10 waiting for approval, or to be sent · 11 accepted, not checked · 12 outcome unknown (never repeat it) · 13 not sent or rejected · 14 stopped';
@@ -169,6 +174,7 @@ function program(): Command {
     .description('allow one operation, exactly as it was shown')
     .argument('<id>', 'the operation (op_…)')
     .requiredOption(...DIGEST)
+    .option(...REVIEW)
     .option(...BY)
     .addOption(
       new Option('--class <class>', 'for a tool that nobody has classified: what it is from now on').choices([
@@ -188,12 +194,25 @@ function program(): Command {
     .description('refuse one operation; the reason reaches the model')
     .argument('<id>', 'the operation (op_…)')
     .requiredOption(...DIGEST)
+    .option(...REVIEW)
     .option('--reason <text>', 'why, in words for the requester', once)
     .option(...BY)
     .option(...DATA)
     .option(...JSON_OUT)
     .action(async (id: string, options) => {
       exitCode = await (await import('./decide.ts')).decideReview(id, 'denied', options);
+    });
+  root
+    .command('revoke')
+    .description('take an approval back: nothing more is sent under it, and what has left is not recalled')
+    .argument('<id>', 'the operation (op_…)')
+    .requiredOption(...DIGEST)
+    .option('--reason <text>', 'why, for whoever is asked next', once)
+    .option(...BY)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (id: string, options) => {
+      exitCode = await (await import('./revoke.ts')).revokeApproval(id, options);
     });
   root
     .command('again')

@@ -14,6 +14,7 @@ export interface DecideOptions {
   readonly data?: string;
   readonly json?: boolean;
   readonly digest: string;
+  readonly review?: string;
   readonly by?: string;
   readonly reason?: string;
   readonly class?: OwnerRule['class'];
@@ -26,12 +27,7 @@ export async function decideReview(
   kind: 'approved' | 'denied',
   options: DecideOptions,
 ): Promise<number> {
-  if (!/^[0-9a-f]{12,64}$/.test(options.digest)) {
-    throw new CommandFault(
-      EXIT.usage,
-      `--digest wants at least the first 12 digits of the digest that was shown (0-9, a-f), and was given ${printable(JSON.stringify(options.digest))}.`,
-    );
-  }
+  checkDigest(options.digest);
   const by = options.by ?? localAccount();
   checkPersonName(by);
   return withLedger(options.data, async (ledger) => {
@@ -41,21 +37,22 @@ export async function decideReview(
       kind,
       by,
       strength: 'same_account',
+      ...(options.review === undefined ? {} : { review: options.review }),
       ...(options.reason === undefined ? {} : { comment: options.reason }),
       ...(options.class === undefined ? {} : { toolClass: options.class }),
     };
+    const first = await sameBefore(ledger, asked);
+    if (first !== undefined) {
+      if (options.json === true) printJson({ ...decisionJson(first), rule: null });
+      else print(`${first.id}  was ${kind} by ${printable(by)} before; nothing was recorded now.`);
+      return EXIT.done;
+    }
     const result = await ledger.decideReview(await asStrongAsNeeded(ledger, asked, options));
     if (!result.decided) throw refusal(id, result);
     const { operation, rule } = result;
     const decision = operation.review?.decision;
     if (options.json === true) {
-      printJson({
-        operation: operation.id,
-        decision,
-        stage: operation.stage,
-        effect: operation.effect,
-        rule: rule ?? null,
-      });
+      printJson({ ...decisionJson(operation), rule: rule ?? null });
       return EXIT.done;
     }
     print(`${operation.id}  ${kind} by ${printable(decision?.by ?? '')} at ${instant(decision?.at ?? 0)}`);
@@ -72,6 +69,27 @@ export async function decideReview(
     }
     return EXIT.done;
   });
+}
+
+/** @throws {CommandFault} for what can be no digest, or too little of one */
+export function checkDigest(digest: string): void {
+  if (/^[0-9a-f]{12,64}$/.test(digest)) return;
+  throw new CommandFault(
+    EXIT.usage,
+    `--digest wants at least the first 12 digits of the digest that was shown (0-9, a-f), and was given ${printable(JSON.stringify(digest))}.`,
+  );
+}
+
+/** The operation, where the same person has decided the same before: deciding twice yields the first decision (I15). */
+async function sameBefore(ledger: Ledger, asked: ReviewDecision): Promise<Operation | undefined> {
+  const refused = await ledger.refusalOf(asked);
+  if (refused?.refusal !== 'already_decided') return undefined;
+  const decision = refused.operation?.review?.decision;
+  return decision?.kind === asked.kind && decision.by === asked.by ? refused.operation : undefined;
+}
+
+function decisionJson({ effect, id, review, stage }: Operation): object {
+  return { operation: id, decision: review?.decision, stage, effect };
 }
 
 /** @throws {CommandFault} where it could be taken for something else when it is shown */
@@ -153,6 +171,11 @@ function refusal(id: string, result: Extract<DecisionResult, { decided: false }>
         `Nothing was changed: ${shown} was ${decision?.kind ?? 'decided'} by ${printable(decision?.by ?? 'somebody')} at ${instant(decision?.at ?? 0)}. The first decision stands.`,
       );
     }
+    case 'review_differs':
+      return new CommandFault(
+        EXIT.conflict,
+        `Nothing was decided: another review of ${shown} is open than the one that was looked at. Look at it again (${toType(`show ${shown}`)}) and name it with --review.`,
+      );
     case 'class_not_asked':
       return new CommandFault(
         EXIT.usage,

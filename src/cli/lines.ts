@@ -93,6 +93,8 @@ function eventWords({ event }: HistoryEntry): string {
     case 'approved':
     case 'denied':
       return `${event.type} by ${printable(event.decision.by)} (strength: ${event.decision.strength})`;
+    case 'revoked':
+      return `the approval was revoked by ${printable(event.revocation.by)} (strength: ${event.revocation.strength})`;
     case 'attempt_started':
       return `attempt ${event.attempt.number} recorded as started, before anything was sent`;
     case 'leg_recorded':
@@ -155,6 +157,7 @@ function reasonWords(why: Why): string {
     case 'replaced':
       return `${why.by} took its place`;
     case 'given_up':
+    case 'approval_revoked':
     case 'stated':
       return `by ${printable(why.by)}`;
     default:

@@ -199,12 +199,23 @@ function allowedBy(
       approval.by === operation.requester ? `${approval.by}, who is also the requester` : approval.by;
     const list =
       approval.list === undefined ? '' : `, one decision for the list ${approval.list.slice(0, 12)}`;
-    return `${approval.kind} by ${printable(by)} at ${instant(approval.at)} (strength: ${approval.strength})${list}`;
+    const { revoked } = operation.review ?? {};
+    const ended =
+      revoked === undefined
+        ? ''
+        : `; revoked by ${printable(revoked.by)} at ${instant(revoked.at)} (strength: ${revoked.strength})`;
+    return `${approval.kind} by ${printable(by)} at ${instant(approval.at)} (strength: ${approval.strength})${list}${ended}`;
   }
   if (operation.rule !== undefined) return `by the rule ${operation.rule}`;
   return operation.review === undefined
     ? 'not yet'
     : `not yet: a person is asked until ${instant(operation.review.expiresAt)}`;
+}
+
+/** A review that takes the place of another one is named: what was said of the earlier one does not count for it. */
+export function decisionCommand({ digest, id, review }: Operation): string {
+  const which = review?.because === undefined ? '' : ` --review ${review.id}`;
+  return `approve ${id} --digest ${digest.slice(0, 12)}${which}`;
 }
 
 function classHint(given: string): string {
@@ -228,7 +239,7 @@ export function queueLines(reading: ShownReading): readonly string[] {
     ...differenceLines(reading),
     ...reasonLines(reading),
     ...payloadLines(reading.payload.text),
-    `  To decide: ${toType(`approve ${operation.id} --digest ${operation.digest.slice(0, 12)}`)}   (or: deny … --reason TEXT)`,
+    `  To decide: ${toType(decisionCommand(operation))}   (or: deny … --reason TEXT)`,
     ...(question === 'unclassified' ? [classHint('ordinary')] : []),
     ...(question === 'tool_changed' ? [classHint(operation.classBefore ?? 'ordinary')] : []),
   ];

@@ -88,7 +88,7 @@ function awaitingParts(operation: Operation, words: Surroundings): readonly stri
       whyWords(because, destination),
       earlierTry(operation),
       'The same call returns this answer; a person has been asked again.',
-      because.code === 'approval_expired'
+      because.code === 'approval_expired' || because.code === 'approval_revoked'
         ? 'Tell the user that a new decision is needed.'
         : 'Other values are a new proposal. Otherwise tell the user what changed.',
     ];

@@ -60,7 +60,7 @@ export function isLooserClass(next: ToolClass, before: ToolClass): boolean {
 /** Whether a person has approved exactly this operation, and the approval is still valid at `at`. */
 export function hasApproval(operation: Operation, at: number): boolean {
   const { review } = operation;
-  if (review?.decision?.kind !== 'approved') return false;
+  if (review?.decision?.kind !== 'approved' || review.revoked !== undefined) return false;
   return review.digest === operation.digest && at <= review.expiresAt;
 }
 
@@ -139,7 +139,9 @@ function refuse(then: 'wait' | 'hold' | 'park', why: Why): SendingDecision {
 
 function lostAuthority(operation: Operation, facts: ToolFacts | undefined, at: number): Why | undefined {
   if (operation.review?.decision?.kind === 'approved') {
+    const { revoked } = operation.review;
     if (operation.review.digest !== operation.digest) return { code: 'digest_mismatch' };
+    if (revoked !== undefined) return { code: 'approval_revoked', by: revoked.by };
     if (at > operation.review.expiresAt) return { code: 'approval_expired' };
     const isEnough = isStrongEnough(operation.review.decision.strength, facts?.class ?? operation.toolClass);
     return isEnough ? undefined : { code: 'rule_stricter' };

@@ -20,6 +20,8 @@ export const CAUSE_KINDS = [
   'absent',
   'bounds_used_up',
   'approval_expired',
+  /** An approval was given, and taken back before it was used up. */
+  'approval_revoked',
   'rule_stricter',
   /** Going on after many writes within an hour was not approved. */
   'go_on_refused',
@@ -109,6 +111,7 @@ function kindOfHeld(why: Why | undefined): CauseKind {
   switch (why?.code) {
     case 'approval_expired':
       return why.waited === undefined ? 'approval_expired' : 'no_answer';
+    case 'approval_revoked':
     case 'rule_stricter':
     case 'go_on_refused':
       return why.code;

@@ -25,6 +25,7 @@ import {
   type Proposal,
   type Review,
   type ReviewQuestion,
+  type Revocation,
   type StatedResolution,
   type Why,
   wasEndedByWill,
@@ -80,6 +81,12 @@ export type Command =
       readonly digest: string;
       readonly decision: NonNullable<Review['decision']>;
     }
+  | {
+      readonly type: 'revoke_approval';
+      readonly digest: string;
+      readonly revocation: Revocation;
+      readonly newReview: NewReview;
+    }
   | { readonly type: 'lapse_review' }
   | {
       readonly type: 'reopen';
@@ -107,6 +114,8 @@ export type RefusalCode =
   /** It is no longer what the person had seen. */
   | 'changed'
   | 'already_decided'
+  | 'already_revoked'
+  | 'no_approval'
   | 'digest_differs'
   | 'no_open_review'
   | 'review_expired'
@@ -147,6 +156,8 @@ export function decide(operation: Operation | undefined, command: Command, at: n
       return events(stageOf(operation, command.facts, command.bounds, at));
     case 'decide_review':
       return decideReview(operation, command, at);
+    case 'revoke_approval':
+      return revokeApproval(operation, command, at);
     case 'lapse_review':
       return lapseReview(operation, at);
     case 'reopen':
@@ -429,8 +440,8 @@ function decideReview(
 ): Decision {
   const { review } = operation;
   if (review === undefined || review.id !== command.review) return { refusal: 'no_open_review' };
-  if (review.decision !== undefined) return { refusal: 'already_decided' };
   if (review.digest !== command.digest) return { refusal: 'digest_differs' };
+  if (review.decision !== undefined) return { refusal: 'already_decided' };
   if (operation.stage !== 'awaiting_approval') return { refusal: 'no_open_review' };
   if (at > review.expiresAt) return { refusal: 'review_expired' };
   const { decision } = command;
@@ -443,6 +454,41 @@ function decideReview(
   // Denying that it is sent again says nothing about the try whose result is unknown (D8, "Close").
   if (operation.effect === 'unknown') return events(denied, { type: 'parked', at, why: { code: 'denied' } });
   return events(denied);
+}
+
+/**
+ * Takes an approval back. What waits under it is held, and a person is asked anew; what is on its way goes on to be
+ * known, and no attempt starts after it.
+ */
+function revokeApproval(
+  operation: Operation,
+  command: Extract<Command, { type: 'revoke_approval' }>,
+  at: number,
+): Decision {
+  const { effect, review, stage } = operation;
+  if (review === undefined) return { refusal: 'no_approval' };
+  if (review.digest !== command.digest) return { refusal: 'digest_differs' };
+  const earlier = revocationOf(review);
+  if (earlier !== undefined) return { refusal: 'already_revoked' };
+  if (review.decision?.kind !== 'approved') return { refusal: 'no_approval' };
+  // What is closed is sent again under a new approval alone: there is nothing left to take back.
+  if (stage === 'closed') return { refusal: 'not_at_this_stage' };
+  const { newReview, revocation } = command;
+  const revoked: OperationEvent = { type: 'revoked', at, revocation };
+  if (stage !== 'ready') return events(revoked);
+  const why: Why = { code: 'approval_revoked', by: revocation.by };
+  if (effect === 'unknown') return events(revoked, { type: 'parked', at, why });
+  return events(
+    revoked,
+    { type: 'held', at, why },
+    openReview(operation.digest, review.question, newReview, at, why),
+  );
+}
+
+/** By whom the approval was taken back: of this review, or of the one that it takes the place of. */
+function revocationOf({ because, decision, revoked }: Review): { readonly by: string } | undefined {
+  if (revoked !== undefined) return revoked;
+  return decision === undefined && because?.code === 'approval_revoked' ? because : undefined;
 }
 
 /** A review that ends undecided closes the operation; while something is unknown it goes back to a person. */
@@ -484,7 +530,8 @@ const LASTING_QUESTIONS: readonly ReviewQuestion[] = [
 
 /** A question about identity, or about going on, stays one until a person has answered it: that nobody did in time is no answer. */
 export function unansweredQuestion({ review }: Operation): ReviewQuestion | undefined {
-  if (review === undefined || review.decision?.kind === 'approved') return undefined;
+  if (review === undefined) return undefined;
+  if (review.decision?.kind === 'approved' && review.revoked === undefined) return undefined;
   return LASTING_QUESTIONS.includes(review.question) ? review.question : undefined;
 }
 

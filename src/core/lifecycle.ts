@@ -71,6 +71,7 @@ export const TRANSITIONS = {
   review_opened: { from: ['proposed', 'held'], to: 'awaiting_approval' },
   approved: { from: ['awaiting_approval'], to: 'ready' },
   denied: { from: ['awaiting_approval'], to: 'closed' },
+  revoked: { from: ['ready', 'sending', 'checking', 'parked'], to: 'same' },
   waiting: { from: ['ready'], to: 'same' },
   held: { from: ['ready'], to: 'held' },
   attempt_started: { from: ['ready'], to: 'sending' },

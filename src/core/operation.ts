@@ -71,6 +71,16 @@ export interface Review {
     /** The digest of the frozen list that was decided on as one, where it was; this operation's own is in it. */
     readonly list?: string;
   };
+  /** The approval was taken back: no attempt starts under it since, and what had left is not recalled. */
+  readonly revoked?: Revocation;
+}
+
+/** Who took an approval back, and how well that is known. */
+export interface Revocation {
+  readonly by: string;
+  readonly at: number;
+  readonly strength: DecisionStrength;
+  readonly comment?: ContentDigest;
 }
 
 /** Why the operation is where it is, in codes that `wording` turns into sentences. */
@@ -93,6 +103,7 @@ export type Why =
   | { readonly code: 'waits_until'; readonly until: number }
   /** `waited`: what it had waited for until then, where that is why it was not sent in time. */
   | { readonly code: 'approval_expired'; readonly waited?: 'waits_for_destination' }
+  | { readonly code: 'approval_revoked'; readonly by: string }
   | { readonly code: 'rule_stricter' }
   | { readonly code: 'looking_up'; readonly nextAt: number }
   | { readonly code: 'reading_back' }
@@ -291,6 +302,7 @@ export type OperationEvent = Timed &
     | { readonly type: 'review_opened'; readonly review: Review }
     | { readonly type: 'approved'; readonly decision: NonNullable<Review['decision']> }
     | { readonly type: 'denied'; readonly decision: NonNullable<Review['decision']> }
+    | { readonly type: 'revoked'; readonly revocation: Revocation }
     | { readonly type: 'waiting'; readonly why: Why }
     | { readonly type: 'held'; readonly why: Why }
     | { readonly type: 'attempt_started'; readonly attempt: Attempt }
@@ -433,6 +445,10 @@ function apply(draft: Draft, event: Exclude<OperationEvent, { type: 'proposed' }
     case 'approved':
     case 'denied':
       applyDecision(draft, event);
+      return;
+    case 'revoked':
+      if (draft.review === undefined) throw new Error(`Assertion: ${draft.id} has no approval to revoke.`);
+      draft.review = { ...draft.review, revoked: event.revocation };
       return;
     case 'waiting':
       draft.why = event.why;

@@ -12,6 +12,7 @@ const HEADINGS: { readonly [kind in CauseKind]: (destination: string) => string 
   absent: (destination) => `Looked for on ${destination}, not there`,
   bounds_used_up: (destination) => `Bounds used up, for ${destination}`,
   approval_expired: (destination) => `Approvals expired, for ${destination}`,
+  approval_revoked: (destination) => `Approvals revoked, for ${destination}`,
   rule_stricter: (destination) => `A rule for ${destination} became stricter`,
   go_on_refused: (destination) => `Going on after many writes to ${destination} was not approved`,
   read_back_differs: (destination) => `Read back from ${destination} and different`,
@@ -32,6 +33,7 @@ const WHAT_TO_DO: { readonly [kind in CauseKind]: string } = {
   absent: 'Another send needs a decision.',
   bounds_used_up: 'No more is tried without a person.',
   approval_expired: 'A new decision is needed.',
+  approval_revoked: 'A new decision is needed.',
   rule_stricter: 'A new decision is needed.',
   go_on_refused: 'A new decision is needed.',
   read_back_differs: 'Whether these writes took effect cannot be told from the record. Look at it.',
@@ -81,6 +83,10 @@ export function leftOutWords(why: RefusalCode | 'not_found' | 'claimed'): string
       return 'there is nothing to do about it now';
     case 'already_decided':
       return 'it was decided by somebody else';
+    case 'already_revoked':
+      return 'its approval was revoked before';
+    case 'no_approval':
+      return 'it has no approval';
     case 'digest_differs':
       return 'its digest is another one';
     case 'no_open_review':

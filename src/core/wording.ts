@@ -368,6 +368,8 @@ export function whyWords(why: Why | undefined, destination: string): string {
   switch (why?.code) {
     case 'approval_expired':
       return 'The approval has expired.';
+    case 'approval_revoked':
+      return `The approval was revoked by ${named(why.by)}.`;
     case 'rule_stricter':
       return 'The rule for this tool became stricter.';
     case 'no_lookup':

@@ -19,6 +19,7 @@ import { type EngineContext, newId, SALT_BYTES } from './context.ts';
 import { Deliveries } from './deliveries.ts';
 import { type Draft, draftCall, draftFromRecord, notApplied, type WriteCall } from './draft.ts';
 import { Gaps } from './gaps.ts';
+import { DIGEST_PREFIX_MIN, wholeDigest } from './given-digest.ts';
 import type { GuardTrust } from './guard-trust.ts';
 import { Holders } from './holders.ts';
 import { FateUnknown } from './new-operations.ts';
@@ -34,6 +35,7 @@ import { Readings } from './readings.ts';
 import { contentDocument, type OperationRecord, readOperation, withDelivery } from './records.ts';
 import { Repeats } from './repeats.ts';
 import { describe } from './reports.ts';
+import { Revocations } from './revocations.ts';
 import { Runs } from './runs.ts';
 import { SeenTools } from './seen-tools.ts';
 import { Sender } from './sender.ts';
@@ -49,6 +51,8 @@ export interface ReviewDecision {
   readonly operation: OperationId;
   /** The operation's digest, or at least its first twelve digits: what the person has looked at. */
   readonly digest: string;
+  /** The review that was looked at; wanted where it is not the first: nobody decides anew by repeating a decision. */
+  readonly review?: string;
   readonly kind: 'approved' | 'denied';
   readonly by: string;
   readonly strength: NonNullable<Review['decision']>['strength'];
@@ -61,7 +65,7 @@ export type DecisionResult =
   | { readonly decided: true; readonly operation: Operation; readonly rule?: OwnerRule }
   | {
       readonly decided: false;
-      readonly refusal: RefusalCode | 'not_found' | 'digest_too_short' | 'class_not_asked';
+      readonly refusal: RefusalCode | 'not_found' | 'digest_too_short' | 'class_not_asked' | 'review_differs';
       readonly operation?: Operation;
     };
 
@@ -89,8 +93,6 @@ export type AgainAsk = {
   | { readonly person: string; readonly requester?: undefined }
 );
 
-const DIGEST_PREFIX_MIN = 12;
-
 interface Wait {
   readonly waitMs: number;
   readonly signal: AbortSignal | undefined;
@@ -109,6 +111,7 @@ export class Ledger {
   readonly tokens: Tokens;
   readonly queue: Queue;
   readonly queueActs: QueueActs;
+  readonly revocations: Revocations;
   readonly tasks: Tasks;
   /** Which destinations do not answer now, since when, and when each is tried again. */
   readonly circuits: Pick<Circuits, 'list' | 'close'>;
@@ -144,6 +147,7 @@ export class Ledger {
     this.tokens = new Tokens(context);
     this.readings = new Readings(context, this.#holders);
     this.queue = new Queue(context, this.#holders);
+    this.revocations = new Revocations(context);
     this.queueActs = new QueueActs(context, this.queue.claims);
     this.#notices = new Notices(context, this.readings, this.#sender.recorder);
     this.tasks = new Tasks(
@@ -514,7 +518,7 @@ export class Ledger {
     const { operation } = record;
     const { review } = operation;
     if (review === undefined) return { decided: false, refusal: 'no_open_review', operation };
-    const digest = wholeDigest(review, decision);
+    const digest = wholeDigest(review, decision.digest);
     const at = context.environment.now();
     const comment =
       decision.comment === undefined
@@ -567,7 +571,7 @@ export class Ledger {
       {
         type: 'decide_review',
         review: review?.id ?? '',
-        digest: review === undefined ? '' : wholeDigest(review, decision),
+        digest: review === undefined ? '' : wholeDigest(review, decision.digest),
         decision: { kind: decision.kind, by: decision.by, at, strength: decision.strength },
       },
       at,
@@ -585,6 +589,7 @@ export class Ledger {
     if (review === undefined) return { decided: false, refusal: 'no_open_review', operation };
     if (decision.digest.length < DIGEST_PREFIX_MIN)
       return { decided: false, refusal: 'digest_too_short', operation };
+    if (isAnotherReview(review, decision)) return { decided: false, refusal: 'review_differs', operation };
     if (decision.toolClass !== undefined && !asksForClass(review)) {
       return { decided: false, refusal: 'class_not_asked', operation };
     }
@@ -700,16 +705,22 @@ export class Ledger {
   }
 }
 
+/**
+ * A review that takes the place of one that no longer held has the same digest: without its own id, what was said of the
+ * earlier one would count for it.
+ */
+function isAnotherReview(review: Review, { digest, review: looked }: ReviewDecision): boolean {
+  if (looked !== undefined) return looked !== review.id;
+  const isReplacement = review.because !== undefined && review.decision === undefined;
+  return isReplacement && wholeDigest(review, digest) === review.digest;
+}
+
 function asksForClass({ question }: Review): boolean {
   return question === 'unclassified' || question === 'tool_changed';
 }
 
 function classGiven(operation: Operation, { toolClass }: ReviewDecision): Exclude<ToolClass, 'unclassified'> {
   return toolClass ?? operation.classBefore ?? 'ordinary';
-}
-
-function wholeDigest(review: Review, { digest }: ReviewDecision): string {
-  return review.digest.startsWith(digest) ? review.digest : digest;
 }
 
 const RULES_MAX = 1_000;

@@ -32,6 +32,8 @@ const EXPECTED: {
   review_opened: { at: ['proposed', 'held'], then: 'awaiting_approval' },
   approved: { at: ['awaiting_approval'], then: 'ready' },
   denied: { at: ['awaiting_approval'], then: 'closed' },
+  // Taken back at any time while something may still be sent under it; what has left goes on to be known (D9).
+  revoked: { at: ['ready', 'sending', 'checking', 'parked'] },
   // "Wait", "Hold" and the claim are judged before an attempt, so only of what is ready (D8).
   waiting: { at: ['ready'] },
   held: { at: ['ready'], then: 'held' },

@@ -62,6 +62,7 @@ export type Move =
       readonly digest: 'same' | 'other';
       readonly review: 'same' | 'other';
     }
+  | { readonly move: 'revoke'; readonly digest: 'same' | 'other' }
   | { readonly move: 'reopen'; readonly by: string }
   | { readonly move: 'state'; readonly resolution: Resolution }
   | { readonly move: 'supersede'; readonly by: string }
@@ -190,6 +191,13 @@ const move: fc.Arbitrary<Move> = fc.oneof(
       kind: mostly<'approved' | 'denied'>('approved', 'denied'),
       digest: mostly<'same' | 'other'>('same', 'other'),
       review: mostly<'same' | 'other'>('same', 'other'),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      move: fc.constant('revoke' as const),
+      digest: mostly<'same' | 'other'>('same', 'other'),
     }),
   },
   {
@@ -395,6 +403,13 @@ function commandOf(one: Simple, { operation, at, made, facts, bounds }: Present)
         review: one.review === 'same' ? (operation?.review?.id ?? '') : 'rev_other',
         digest: one.digest === 'same' ? (operation?.digest ?? '') : 'digest-altered',
         decision: { kind: one.kind, by: 'Mara', at, strength: 'passphrase' },
+      };
+    case 'revoke':
+      return {
+        type: 'revoke_approval',
+        digest: one.digest === 'same' ? (operation?.digest ?? '') : 'digest-altered',
+        revocation: { by: 'Luis', at, strength: 'same_account' },
+        newReview,
       };
     case 'lapse':
       return { type: 'lapse_review' };
@@ -602,7 +617,8 @@ export class Watch {
     must(conditions.digest === operation.digest, 'I3', 'what is sent is not what was decided on');
     const { asks, events, opened: began } = this.#round;
     const decided = events.findLast(
-      ({ type }) => type === 'approved' || type === 'denied' || type === 'review_opened',
+      ({ type }) =>
+        type === 'approved' || type === 'denied' || type === 'revoked' || type === 'review_opened',
     );
     const opened = events.findLast((event) => event.type === 'review_opened');
     if (decided?.type === 'approved' && opened?.type === 'review_opened') {
@@ -736,7 +752,10 @@ export class Watch {
     const { attemptsMax, elapsedMaxMs } = command.conditions.bounds;
     must(attempts.length <= attemptsMax * round, 'I14', `${attempts.length} attempts in ${round} rounds`);
     if (stage !== 'sending' || before?.stage === 'sending') return;
-    must(at - this.#round.opened.at <= elapsedMaxMs, 'I14', 'an attempt started after the time of its round');
+    // A person may take longer than we may try: an approval begins the time anew.
+    const allowedAt = this.#round.events.findLast(({ type }) => type === 'approved')?.at;
+    const since = allowedAt ?? this.#round.opened.at;
+    must(at - since <= elapsedMaxMs, 'I14', 'an attempt started after the time of its round');
   }
 
   /** I15: a review has one decision, by its own id and digest and in its time. */

@@ -180,6 +180,7 @@ describe('the states that are worded here', () => {
       waits_for_gateway: 'seen when it is read',
       waits_until: 'reached',
       approval_expired: 'as the reason of a review',
+      approval_revoked: 'reached',
       rule_stricter: 'reached',
       looking_up: 'reached',
       reading_back: 'reached',
