@@ -51,7 +51,7 @@ export interface ReviewDecision {
   readonly operation: OperationId;
   /** The operation's digest, or at least its first twelve digits: what the person has looked at. */
   readonly digest: string;
-  /** The review that was looked at; wanted where it is not the first: nobody decides anew by repeating a decision. */
+  /** The review that was looked at. An approval wants it where it is not the first: nobody approves anew by repeating. */
   readonly review?: string;
   readonly kind: 'approved' | 'denied';
   readonly by: string;
@@ -709,8 +709,10 @@ export class Ledger {
  * A review that takes the place of one that no longer held has the same digest: without its own id, what was said of the
  * earlier one would count for it.
  */
-function isAnotherReview(review: Review, { digest, review: looked }: ReviewDecision): boolean {
+function isAnotherReview(review: Review, { digest, kind, review: looked }: ReviewDecision): boolean {
   if (looked !== undefined) return looked !== review.id;
+  // A denial only makes less happen.
+  if (kind === 'denied') return false;
   const isReplacement = review.because !== undefined && review.decision === undefined;
   return isReplacement && wholeDigest(review, digest) === review.digest;
 }

@@ -1,0 +1,231 @@
+// What a decision is worth when something has changed since: through a gateway, counted at a server that is a process.
+
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { composeLedger, LEDGER_FILE } from '../../src/compose.ts';
+import type { Operation } from '../../src/core/operation.ts';
+import { systemEnvironment } from '../../src/engine/environment.ts';
+import type { Ledger } from '../../src/engine/ledger.ts';
+import { loadSqliteDriver } from '../../src/store/sqlite/driver.ts';
+import { inProcess } from './in-process.ts';
+import {
+  CleanUps,
+  callsOf,
+  counterfoil,
+  operationOf,
+  textOf,
+  toolsServer,
+  until,
+  untilAsync,
+} from './processes.ts';
+
+const TOOLS = [
+  { name: 'erase', inputSchema: { type: 'object' } },
+  { name: 'wipe', inputSchema: { type: 'object' } },
+  { name: 'pay', inputSchema: { type: 'object' } },
+  { name: 'note', inputSchema: { type: 'object' } },
+];
+const CONFIG = `
+destination: fixture
+tools:
+  erase: {class: irreversible, repeat: unique}
+  wipe: {class: irreversible, repeat: unique}
+  pay: {class: irreversible, repeat: unique, identity: [amount, to]}
+  note: {class: ordinary, repeat: free}
+`;
+const STEP = { 'counterfoil/run': 'billing', 'counterfoil/step': 'pay', 'counterfoil/single': true };
+
+const cleanUps = new CleanUps();
+afterEach(cleanUps.run);
+
+async function setup() {
+  const folder = cleanUps.folder();
+  const data = join(folder, 'data');
+  writeFileSync(join(folder, 'tools.json'), JSON.stringify(TOOLS));
+  writeFileSync(join(folder, 'plan.json'), JSON.stringify({ note: { does: 'die' } }));
+  let laterMs = 0;
+  const system = systemEnvironment();
+  const environment = { ...system, now: () => system.now() + laterMs };
+  const server = toolsServer(folder);
+  const gateway = await inProcess({ data, server, environment, config: CONFIG, cleanUps });
+  /** Another process's ledger on the same file, as the owner's command has one. */
+  const owner: Ledger = await composeLedger({ data, environment });
+  cleanUps.add(() => owner.close());
+  const read = async (id: string): Promise<Operation> => {
+    const record = await owner.readings.record(id);
+    if (record === undefined) throw new Error(`${id} is not recorded`);
+    return record.operation;
+  };
+  return {
+    ...gateway,
+    data,
+    owner,
+    read,
+    calls: (tool: string) => callsOf(folder, tool),
+    asked: async (...args: Parameters<typeof gateway.call>): Promise<Operation> =>
+      read(operationOf(await gateway.call(...args))),
+    approve: (operation: Operation, kind: 'approved' | 'denied' = 'approved', by = 'Mara') =>
+      owner.decideReview({
+        operation: operation.id,
+        digest: operation.digest,
+        kind,
+        by,
+        strength: 'passphrase',
+      }),
+    as: (id: string, stage: string) =>
+      untilAsync(async () => {
+        const operation = await read(id);
+        return operation.stage === stage ? operation : undefined;
+      }, `${id} to be ${stage}`),
+    pass: (ms: number) => {
+      laterMs += ms;
+    },
+    /** The server ends with its next call, and does not start again before it is back. */
+    goesDown: async () => {
+      writeFileSync(join(folder, 'down'), '');
+      await gateway.call('note', {});
+    },
+    isBack: () => rmSync(join(folder, 'down')),
+  };
+}
+
+describe('an approval', () => {
+  test('[S6c] that expires before it could be used holds the write, names the condition, and sends nothing', async () => {
+    const world = await setup();
+    const { approve, as, asked, calls, call, goesDown, isBack, pass } = world;
+    const erase = await asked('erase', { thing: 7 });
+    await goesDown();
+    await approve(erase);
+    pass(61_000);
+    isBack();
+    const held = await as(erase.id, 'awaiting_approval');
+    expect(held).toMatchObject({ effect: 'not_sent', review: { because: { code: 'approval_expired' } } });
+    expect(textOf(await call('erase', { thing: 7 }))).toMatch(
+      /^NOT SENT — held \(op_\w+\)\. The approval has expired\./,
+    );
+    const { stdout } = await counterfoil(['queue', '--data', world.data]);
+    expect(stdout).toContain('The approval has expired. A new decision is needed. We changed nothing.');
+    expect(stdout).toContain(`--review ${held.review?.id ?? ''}`);
+    expect(calls('erase')).toEqual([]);
+  });
+
+  test('that is revoked before it could be used sends nothing, and the command says what has left', async () => {
+    const world = await setup();
+    const { approve, as, asked, calls, call, data, goesDown, isBack } = world;
+    const erase = await asked('erase', { thing: 7 });
+    await goesDown();
+    await approve(erase);
+    const revoke = (...args: string[]) =>
+      counterfoil(['revoke', erase.id, '--digest', erase.digest.slice(0, 12), ...args, '--data', data]);
+    const revoked = await revoke('--by', 'Luis', '--reason', 'Wrong VM.');
+    expect([revoked.code, revoked.stderr]).toEqual([0, '']);
+    expect(revoked.stdout).toMatch(/^op_\w+ {2}approval revoked by Luis at /);
+    expect(revoked.stdout).toContain('Nothing has left under it, and nothing will.');
+    const again = JSON.parse((await revoke('--by', 'Ada', '--json')).stdout) as object;
+    expect(again).toMatchObject({ revoked: { by: 'Luis' }, repeat: true, left: false });
+    isBack();
+    const held = await as(erase.id, 'awaiting_approval');
+    expect(held.review?.because).toEqual({ code: 'approval_revoked', by: 'Luis' });
+    expect(textOf(await call('erase', { thing: 7 }))).toMatch(
+      /^NOT SENT — held \(op_\w+\)\. The approval was revoked by "?Luis"?\./,
+    );
+    // What was said of the first review does not count for the one that took its place.
+    expect(await approve(erase)).toMatchObject({ decided: false, refusal: 'review_differs' });
+    expect(calls('erase')).toEqual([]);
+  });
+
+  test('[S9] of a payload that was altered behind the ledger’s back sends nothing: parked, with an alarm in the queue', async () => {
+    const { approve, as, asked, calls, call, data } = await setup();
+    const erase = await asked('erase', { thing: 7 });
+    const driver = await loadSqliteDriver();
+    const database = driver.open(join(data, LEDGER_FILE));
+    database.exec(`update content set bytes = cast('{"thing":8}' as blob) where label = 'payload'`);
+    database.close();
+    await approve(erase);
+    const parked = await as(erase.id, 'parked');
+    expect([parked.why?.code, parked.effect]).toEqual(['digest_mismatch', 'not_sent']);
+    const queue = await counterfoil(['queue', '--data', data]);
+    expect(queue.stdout).toContain('Not what was decided on, for fixture (1)  cause_digest_mismatch@fixture');
+    expect(queue.stdout).toContain('Find out who changed what is stored.');
+    const shown = await counterfoil(['show', erase.id, '--data', data]);
+    expect(shown.stdout).toContain('DOES NOT MATCH what is stored now');
+    expect(textOf(await call('erase', { thing: 7 }))).toMatch(/^NOT SENT — with a person now/);
+    expect(calls('erase')).toEqual([]);
+  });
+});
+
+describe('a proposal that changes', () => {
+  test('[S8a] in amount, recipient or record is another operation with its own approval; the unsent old one is withdrawn', async () => {
+    const { approve, as, asked, calls, call, read } = await setup();
+    const first = await asked('pay', { amount: 10, to: 'acme', text: 'March' }, STEP);
+    await approve(first, 'denied');
+    const amount = await asked('pay', { amount: 20, to: 'acme', text: 'March' }, STEP);
+    const recipient = await asked('pay', { amount: 20, to: 'evil', text: 'March' }, STEP);
+    const tool = await asked('erase', { thing: 7 }, STEP);
+    const chain = [first, amount, recipient, tool];
+    expect(new Set(chain.map(({ id }) => id)).size).toBe(4);
+    expect(new Set(chain.map(({ digest }) => digest)).size).toBe(4);
+    for (const [index, operation] of chain.slice(1).entries())
+      expect(operation).toMatchObject({ stage: 'awaiting_approval', supersedes: chain[index]?.id });
+    for (const [index, old] of [amount, recipient].entries())
+      expect(await read(old.id)).toMatchObject({
+        stage: 'closed',
+        effect: 'not_sent',
+        why: { code: 'replaced', by: chain[index + 2]?.id },
+      });
+    // [S25] A tab that still shows what was withdrawn, and one that carries its digest over.
+    expect(await approve(amount)).toMatchObject({ decided: false, refusal: 'no_open_review' });
+    expect(await approve({ ...tool, digest: recipient.digest })).toMatchObject({ refusal: 'digest_differs' });
+    expect(textOf(await call('counterfoil_operation_status', { operation: amount.id }))).toMatch(
+      new RegExp(`^NOT SENT — replaced by ${recipient.id}`),
+    );
+    expect([...calls('pay'), ...calls('erase')]).toEqual([]);
+    await approve(tool);
+    await as(tool.id, 'closed');
+    expect(calls('erase')).toHaveLength(1);
+    expect(calls('pay')).toEqual([]);
+  });
+
+  test('[S8b] in its description alone is the same operation, and what was not applied is named', async () => {
+    const { approve, as, asked, calls, call } = await setup();
+    const first = await asked('pay', { amount: 10, to: 'acme', text: 'March' }, STEP);
+    const waiting = await call('pay', { amount: 10, to: 'acme', text: 'March, corrected' }, STEP);
+    expect(operationOf(waiting)).toBe(first.id);
+    expect(textOf(waiting)).toMatch(/^NOT SENT YET — waiting for a person's approval .* NOT applied: text\./);
+    await approve(first);
+    await as(first.id, 'closed');
+    const done = await call('pay', { amount: 10, to: 'acme', text: 'March, once more' }, STEP);
+    expect(operationOf(done)).toBe(first.id);
+    expect(textOf(done)).toMatch(/^ALREADY_EXISTS — .*Different this time and NOT applied: text\./);
+    expect(calls('pay').map((each) => each.arguments)).toEqual([{ amount: 10, to: 'acme', text: 'March' }]);
+  });
+
+  test('[S25] and two approvers at once, one of them twice, and a digest that is not its own: one decision, one record', async () => {
+    const { approve, as, asked, calls, data, owner } = await setup();
+    const erase = await asked('erase', { thing: 7 });
+    const stale = await counterfoil(['approve', erase.id, '--digest', 'f'.repeat(12), '--data', data]);
+    expect(stale.code).toBe(5);
+    expect(stale.stderr).toMatch(/^counterfoil: Nothing was decided: the digest given is not that of op_/);
+    expect(calls('erase')).toEqual([]);
+    const decided = await Promise.all([
+      approve(erase, 'approved', 'Mara'),
+      approve(erase, 'denied', 'Luis'),
+      approve(erase, 'approved', 'Mara'),
+    ]);
+    expect(decided.filter((each) => each.decided)).toHaveLength(1);
+    const first = (await as(erase.id, 'closed')).review?.decision;
+    for (const each of decided) expect(each.operation?.review?.decision).toEqual(first);
+    // Deciding twice yields the first decision.
+    const twice = await counterfoil([
+      ...[first?.kind === 'denied' ? 'deny' : 'approve', erase.id, '--digest', erase.digest],
+      ...['--by', first?.by ?? '', '--json', '--data', data],
+    ]);
+    expect(JSON.parse(twice.stdout)).toMatchObject({ operation: erase.id, decision: first });
+    const history = await owner.readings.history(erase.id);
+    expect(history.filter(({ event }) => event.type === 'approved' || event.type === 'denied')).toHaveLength(
+      1,
+    );
+    await until(() => calls('erase').length === (first?.kind === 'approved' ? 1 : 0), 'the write');
+  });
+});
