@@ -84,6 +84,8 @@ export interface SendingConditions {
   readonly scope?: string | undefined;
   /** Guards of this tool were passed over once, and nobody has said since that they count again. */
   readonly isDistrusted?: boolean;
+  /** What an approval was given on is not so any more: the target was read again before this. */
+  readonly targetNow?: Extract<Why, { readonly code: 'target_changed' | 'target_unreadable' }> | undefined;
   /** The operation that this one supersedes, while that one is not settled. */
   readonly unsettledPredecessor: OperationId | undefined;
 }
@@ -104,7 +106,9 @@ export function judgeSending(operation: Operation, conditions: SendingConditions
   const lost = lostAuthority(operation, facts, at);
   if (lost?.code === 'digest_mismatch') return refuse('park', lost);
   if (lost !== undefined) return refuse(operation.effect === 'unknown' ? 'park' : 'hold', lost);
-  const { goOn } = conditions;
+  const { goOn, targetNow } = conditions;
+  // Of what may have happened already, our own write may be the change.
+  if (targetNow !== undefined && operation.effect !== 'unknown') return refuse('hold', targetNow);
   if (goOn !== undefined) {
     return goOn.standing === 'asked'
       ? refuse('wait', { code: 'waits_for_go_on', operation: goOn.operation })

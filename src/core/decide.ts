@@ -36,6 +36,8 @@ import { type Bounds, nextStep } from './repeatability.ts';
 export interface NewReview {
   readonly id: string;
   readonly expiresAt: number;
+  readonly shown?: ContentDigest;
+  readonly seen?: NonNullable<Review['seen']>;
 }
 
 export type Command =
@@ -444,7 +446,8 @@ function decideReview(
   if (review.decision !== undefined) return { refusal: 'already_decided' };
   if (operation.stage !== 'awaiting_approval') return { refusal: 'no_open_review' };
   if (at > review.expiresAt) return { refusal: 'review_expired' };
-  const { decision } = command;
+  const { shown } = review;
+  const decision = shown === undefined ? command.decision : { ...command.decision, shown };
   const toolClass = review.question === 'irreversible' ? 'irreversible' : operation.toolClass;
   if (decision.kind === 'approved' && !isStrongEnough(decision.strength, toolClass)) {
     return { refusal: 'strength_too_low' };

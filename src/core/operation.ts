@@ -62,12 +62,18 @@ export interface Review {
   readonly expiresAt: number;
   /** Why an earlier approval no longer holds, when this review replaces one: the operation is *held*. */
   readonly because?: Why;
+  /** What a person is shown, stored before anybody sees it; absent where the review was opened without a gateway. */
+  readonly shown?: ContentDigest;
+  /** How the target stood when it was read for this review: it is read again, and must be the same, before it is sent. */
+  readonly seen?: { readonly document: ContentDigest; readonly at: number };
   readonly decision?: {
     readonly kind: 'approved' | 'denied';
     readonly by: string;
     readonly at: number;
     readonly strength: DecisionStrength;
     readonly comment?: ContentDigest;
+    /** What was shown of it, as a content document. */
+    readonly shown?: ContentDigest;
     /** The digest of the frozen list that was decided on as one, where it was; this operation's own is in it. */
     readonly list?: string;
   };
@@ -104,6 +110,15 @@ export type Why =
   /** `waited`: what it had waited for until then, where that is why it was not sent in time. */
   | { readonly code: 'approval_expired'; readonly waited?: 'waits_for_destination' }
   | { readonly code: 'approval_revoked'; readonly by: string }
+  /** What the write touches is not what was reviewed: the fields, and the versions where they are known. */
+  | {
+      readonly code: 'target_changed';
+      readonly fields: readonly string[];
+      readonly was?: string;
+      readonly is?: string;
+    }
+  /** Whether it is what was reviewed cannot be told: it cannot be read any more. */
+  | { readonly code: 'target_unreadable' }
   | { readonly code: 'rule_stricter' }
   | { readonly code: 'looking_up'; readonly nextAt: number }
   | { readonly code: 'reading_back' }

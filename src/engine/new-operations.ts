@@ -3,6 +3,7 @@
 
 import { allowanceOf } from '../core/allowance.ts';
 import type { ContentDigest } from '../core/attempt.ts';
+import { questionNow } from '../core/authority.ts';
 import { type Command, decide, decided } from '../core/decide.ts';
 import { sha256Hex } from '../core/digest.ts';
 import { crossRunKey, stepName } from '../core/intent.ts';
@@ -15,10 +16,11 @@ import {
   type Proposal,
   type ReviewQuestion,
 } from '../core/operation.ts';
-import { type Change, StoreFault, type StreamWrite } from '../store/port.ts';
+import type { SeenState } from '../core/review-text.ts';
+import { type Change, type ContentDocument, StoreFault, type StreamWrite } from '../store/port.ts';
 import { type EngineContext, newId, newReview, SALT_BYTES, scopeNow } from './context.ts';
 import { type Draft, keysOf, payloadText } from './draft.ts';
-import { digestOf } from './payload.ts';
+import { digestOf, targetWords } from './payload.ts';
 import {
   contentDocument,
   type LockRecords,
@@ -50,6 +52,20 @@ export interface Extras {
 export interface NewOperation {
   readonly record: OperationRecord;
   readonly started?: StartedAttempt;
+}
+
+/** A proposal as it was made, and what is needed to open its review. */
+interface Begun {
+  readonly proposal: Proposal;
+  readonly payload: string;
+  readonly seen: SeenState | undefined;
+  readonly predecessor: OperationRecord | undefined;
+}
+
+interface FirstEvents {
+  readonly events: readonly OperationEvent[];
+  readonly operation: Operation;
+  readonly documents: readonly ContentDocument[];
 }
 
 /** The latest proposal on a declared step, as just read. */
@@ -89,6 +105,7 @@ export class NewOperations {
     // What is observed, or wanted once more, takes the place of nothing.
     const isBeside = extras.observed !== undefined || extras.question === 'again';
     const step = isBeside ? undefined : await this.stepOf(draft, run);
+    const seen = await this.#seen(draft, extras);
     const made = this.#proposal(draft, run, keys[0] ?? '', extras, step?.earlier?.operation.id);
     // What `sendBy` and the absence of a result are counted from: after everything that took time.
     const at = context.environment.now();
@@ -97,7 +114,8 @@ export class NewOperations {
       await readLocks(context.store, context.tenant, made.proposal.target?.locks),
       withdrawn.locks,
     );
-    const first = this.#firstEvents(draft, made.proposal, locks, step?.earlier, extras, at);
+    const begun = { ...made, seen, predecessor: step?.earlier };
+    const first = this.#firstEvents(draft, begun, locks, extras, at);
     const attempt = first.events.find((event) => event.type === 'attempt_started');
     context.reached('before_propose_commit');
     const notedAt = context.environment.monotonic();
@@ -123,7 +141,7 @@ export class NewOperations {
         ...(extras.beside === undefined ? [] : [extras.beside(operation.id)]),
       ],
       claims: [{ key: made.proposal.intentKey, sequence: extras.sequence, holder: stream }],
-      documents: made.documents,
+      documents: [...made.documents, ...first.documents],
       crossRun: [
         ...(entryKey === undefined ? [] : [{ key: entryKey, stream }]),
         ...openEntries(undefined, operation),
@@ -250,12 +268,11 @@ export class NewOperations {
   /** Proposed, allowed or asked, and started where nothing stands against it. */
   #firstEvents(
     draft: Draft,
-    proposal: Proposal,
+    { payload, predecessor, proposal, seen }: Begun,
     locks: LockRecords,
-    predecessor: OperationRecord | undefined,
     extras: Extras,
     at: number,
-  ): { readonly events: readonly OperationEvent[]; readonly operation: Operation } {
+  ): FirstEvents {
     const context = this.#context;
     // At most one of the two decisions below opens it.
     const review = newReview(context, at);
@@ -271,14 +288,25 @@ export class NewOperations {
     if (operation === undefined || proposed.events === undefined) {
       throw new Error('Assertion: a proposal of nothing before it was refused.');
     }
-    if (operation.stage !== 'ready') return { events: proposed.events, operation };
+    const { reviews } = this.#sender;
+    if (operation.stage === 'awaiting_approval' && seen !== undefined) {
+      const shown = { operation, payload, target: targetWords(draft.target), facts: draft.facts };
+      const prepared = reviews.prepare(review, shown, seen);
+      const asked = decide(undefined, { ...command, newReview: prepared.review }, at);
+      const after = decided(undefined, asked);
+      if (asked.events === undefined || after === undefined)
+        throw new Error('Assertion: the same proposal was refused.');
+      return { events: asked.events, operation: after, documents: prepared.documents };
+    }
+    if (operation.stage !== 'ready') return { events: proposed.events, operation, documents: [] };
     const destination = context.destinations.get(proposal.destination);
     const isAnswering = extras.observed !== undefined || this.#sender.circuits.isClosed(proposal.destination);
     // A place is claimed with a count of those that are taken: the sender does that too.
     const isBounded = extras.observed === undefined && allowanceOf(draft.facts) !== undefined;
     const isConnected = destination?.isConnected() === true && isAnswering && !isBounded;
     // Connecting takes time that no claim should be held for: the sender does it, and claims then.
-    if (!isConnected && extras.goOn === undefined) return { events: proposed.events, operation };
+    if (!isConnected && extras.goOn === undefined)
+      return { events: proposed.events, operation, documents: [] };
     const lock =
       extras.observed === undefined
         ? locks.find((one) => lockedBy(one.state, operation.id) !== undefined)
@@ -313,11 +341,19 @@ export class NewOperations {
       },
       at,
     );
-    if (started.events === undefined) return { events: proposed.events, operation };
+    if (started.events === undefined) return { events: proposed.events, operation, documents: [] };
     return {
+      documents: [],
       events: [...proposed.events, ...started.events],
       operation: evolveAll(operation, started.events) ?? operation,
     };
+  }
+
+  /** Where a person is asked, how the target stands; read before anything is recorded, so that it is in the same commit. */
+  async #seen({ call, facts }: Draft, extras: Extras): Promise<SeenState | undefined> {
+    if (extras.observed !== undefined) return undefined;
+    const isAsked = extras.question !== undefined || questionNow(facts) !== undefined;
+    return isAsked ? this.#sender.reviews.seen(facts, call.arguments) : undefined;
   }
 
   // ── Changed proposals on a declared step ─────────────────────────────────────────────────────────────────

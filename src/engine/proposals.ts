@@ -15,7 +15,9 @@ import { StoreFault, type StreamId } from '../store/port.ts';
 import { type EngineContext, newReview } from './context.ts';
 import { type Draft, keysOf } from './draft.ts';
 import { type Extras, FateUnknown, NewOperations } from './new-operations.ts';
+import { readPayload, targetWords } from './payload.ts';
 import { type OperationRecord, readLocks, readOperation, withDelivery } from './records.ts';
+import type { PreparedReview } from './reviews.ts';
 import type { ResolvedRun, Runs } from './runs.ts';
 import type { Sender, StartedAttempt } from './sender.ts';
 import { takeStep } from './steps.ts';
@@ -339,13 +341,15 @@ export class Proposals {
       });
       if (withdrawn.stored) this.#sender.onFreed(withdrawn.freed);
     }
+    const prepared = await this.#preparedReview(earlier.operation, draft);
     const reopening = takeStep(context, {
       id,
+      documents: prepared.documents,
       command: () => ({
         type: 'reopen',
         by: 'caller',
         facts: draft.facts,
-        newReview: newReview(context, context.environment.now()),
+        newReview: prepared.review,
         ...(replaced === undefined ? {} : { supersedes: replaced }),
       }),
       ...(step === undefined || replaced === undefined
@@ -357,6 +361,21 @@ export class Proposals {
     return result.stored
       ? { answer: 'new', record: result.record }
       : { answer: 'earlier', record: result.record, isOwn: true };
+  }
+
+  /** What a person is shown, where the new round asks one. */
+  async #preparedReview(operation: Operation, { call, facts }: Draft): Promise<PreparedReview> {
+    const review = newReview(this.#context, this.#context.environment.now());
+    const isAsked = (unansweredQuestion(operation) ?? questionNow(facts)) !== undefined;
+    if (!isAsked) return { review, documents: [] };
+    const { target, text } = await readPayload(this.#context, operation);
+    const { review: _earlier, ...proposed } = operation;
+    const shown = { operation: proposed, payload: text, target: targetWords(target), facts };
+    return this.#sender.reviews.prepare(
+      review,
+      shown,
+      await this.#sender.reviews.seen(facts, call.arguments),
+    );
   }
 
   /** After a COMMIT of unknown fate: the new round is there, or nothing of it was recorded. */

@@ -5,10 +5,12 @@ import { allowanceOf } from '../core/allowance.ts';
 import type { SendingConditions } from '../core/authority.ts';
 import type { JsonObject } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
+import { type Command, decide, decided, type NewReview } from '../core/decide.ts';
 import type { Finding } from '../core/evidence.ts';
 import { firstSentAt } from '../core/known-facts.ts';
 import { lockedBy } from '../core/locks.ts';
 import { isStatementCurrent, isUnsettled, type Operation } from '../core/operation.ts';
+import type { SeenState } from '../core/review-text.ts';
 import type { ConnectReport, Destination, LateReply, SendReport } from '../destination/port.ts';
 import { Allowances, NoPlace } from './allowances.ts';
 import { encodeReply } from './answers.ts';
@@ -16,10 +18,11 @@ import { Checks } from './checks.ts';
 import { Circuits, isItsOwn } from './circuits.ts';
 import { type EngineContext, newId, newReview, scopeNow } from './context.ts';
 import { GuardTrust } from './guard-trust.ts';
-import { readPayload, type StoredPayload } from './payload.ts';
+import { readPayload, type StoredPayload, targetWords } from './payload.ts';
 import { Recorder } from './recorder.ts';
 import { type LockRecords, type OperationRecord, readOperation } from './records.ts';
 import { describe, factsUnknown, readReport } from './reports.ts';
+import { type PreparedReview, Reviews } from './reviews.ts';
 import { replyTimeoutMs } from './settings.ts';
 import { type Step, takeStep } from './steps.ts';
 import { goOnStanding } from './write-rate.ts';
@@ -65,6 +68,7 @@ export class Sender {
   readonly circuits: Circuits;
   readonly #allowances: Allowances;
   readonly #checks: Checks;
+  readonly reviews: Reviews;
   #closing = false;
 
   constructor(context: EngineContext) {
@@ -74,6 +78,7 @@ export class Sender {
     this.circuits = new Circuits(context);
     this.#allowances = new Allowances(context);
     this.#checks = new Checks(context, this.#recorder, this.circuits);
+    this.reviews = new Reviews(context, this.#checks);
     for (const destination of context.destinations.values()) {
       destination.onLateReply = (late) => void this.#late(destination, late);
     }
@@ -278,14 +283,16 @@ export class Sender {
     const { destination, tool, under } = record.operation;
     const isDistrusted = under !== undefined && (await this.trust.isLost(destination, tool));
     const scope = facts && scopeNow(context, facts);
+    const again = facts && (await this.reviews.recheck(record.operation, facts, payload.arguments));
+    // It does not say how the target stands: nothing is sent before it does.
+    const isSilent = again?.seen.read === false && again.seen.why !== 'unreadable';
+    const isConnected = facts !== undefined && !isSilent;
     context.reached('before_attempt_commit');
     const notedAt = environment.monotonic();
     const at = environment.now();
-    const result = await takeStep(context, {
-      id: record.operation.id,
-      from: record,
-      ...(room.beside === undefined ? {} : { beside: room.beside }),
-      command: (operation, locks) => ({
+    const commandOf =
+      (review: NewReview) =>
+      (operation: Operation, locks: LockRecords): Extract<Command, { type: 'start_attempt' }> => ({
         type: 'start_attempt',
         attempt: {
           ...(scope === undefined ? {} : { scope }),
@@ -294,14 +301,15 @@ export class Sender {
           startedAt: at,
           sendBy: at + settings.bounds.sendByMs,
         },
-        newReview: newReview(context, at),
+        newReview: review,
         conditions: {
           at,
           facts,
           bounds: settings.bounds,
           digest: payload.digest,
-          connected: facts !== undefined,
-          connectionDetail,
+          connected: isConnected,
+          connectionDetail: isSilent ? 'it does not say how the target stands now' : connectionDetail,
+          targetNow: isSilent ? undefined : again?.targetNow,
           lockedBy: operation.observed === undefined ? firstLock(locks, operation.id) : undefined,
           unsettledPredecessor: predecessor,
           goOn,
@@ -309,7 +317,14 @@ export class Sender {
           isDistrusted,
           noRoom: room.noRoom,
         },
-      }),
+      });
+    const prepared = this.#preparedReview(record.operation, payload, facts, commandOf, again?.seen, at);
+    const result = await takeStep(context, {
+      id: record.operation.id,
+      from: record,
+      ...(room.beside === undefined ? {} : { beside: room.beside }),
+      command: commandOf(prepared.review),
+      documents: prepared.documents,
     });
     this.onFreed(result.stored ? result.freed : []);
     if (!result.stored || result.record.operation.stage !== 'sending' || facts === undefined)
@@ -324,6 +339,25 @@ export class Sender {
       ...(meta === undefined ? {} : { meta }),
       ...(via === undefined ? {} : { via }),
     };
+  }
+
+  /** What a person is shown, where this attempt is going to be held; what has no facts here is shown without them. */
+  #preparedReview(
+    operation: Operation,
+    { target, text }: StoredPayload,
+    facts: ToolFacts | undefined,
+    commandOf: (review: NewReview) => (operation: Operation, locks: LockRecords) => Command,
+    seen: SeenState | undefined,
+    at: number,
+  ): PreparedReview {
+    const review = newReview(this.#context, at);
+    const mayBeHeld = operation.review !== undefined || operation.rule !== undefined;
+    if (facts === undefined || !mayBeHeld) return { review, documents: [] };
+    const trial = decide(operation, commandOf(review)(operation, []), at);
+    const after = trial.events?.some(({ type }) => type === 'review_opened') && decided(operation, trial);
+    if (!after) return { review, documents: [] };
+    const shown = { operation: after, payload: text, target: targetWords(target), facts };
+    return this.reviews.prepare(review, shown, seen ?? { read: false, why: 'not_asked' });
   }
 
   /** What was decided about going on, where the operation waits for that. */

@@ -47,6 +47,7 @@ export type Move =
       readonly isToolKnown?: boolean;
       readonly scope?: 'here' | 'elsewhere';
       readonly isDistrusted?: boolean;
+      readonly targetNow?: 'same' | 'changed' | 'unreadable';
     }
   | {
       readonly move: 'learn';
@@ -168,6 +169,7 @@ const move: fc.Arbitrary<Move> = fc.oneof(
       lockedBy: mostly<string | undefined>(undefined, 'op_lock'),
       predecessor: mostly<string | undefined>(undefined, 'op_before'),
       isToolKnown: mostly(true, false),
+      targetNow: mostly<'same' | 'changed' | 'unreadable'>('same', 'changed', 'unreadable'),
     }),
   },
   {
@@ -374,6 +376,7 @@ function commandOf(one: Simple, { operation, at, made, facts, bounds }: Present)
           unsettledPredecessor: one.predecessor,
           scope: one.scope ?? 'here',
           isDistrusted: one.isDistrusted ?? false,
+          targetNow: TARGET_NOW[one.targetNow ?? 'same'],
         },
       };
     case 'learn': {
@@ -433,6 +436,12 @@ function commandOf(one: Simple, { operation, at, made, facts, bounds }: Present)
       return { type: 'deliver' };
   }
 }
+
+const TARGET_NOW = {
+  same: undefined,
+  changed: { code: 'target_changed', fields: ['due'], was: '11', is: '12' },
+  unreadable: { code: 'target_unreadable' },
+} as const;
 
 /** A state that is changed in place would change a history behind the ledger's back. */
 function deepFreeze<T>(value: T): T {

@@ -181,6 +181,8 @@ describe('the states that are worded here', () => {
       waits_until: 'reached',
       approval_expired: 'as the reason of a review',
       approval_revoked: 'reached',
+      target_changed: 'as the reason of a review',
+      target_unreadable: 'as the reason of a review',
       rule_stricter: 'reached',
       looking_up: 'reached',
       reading_back: 'reached',
