@@ -5,7 +5,7 @@ import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { DecisionResult, Ledger, OwnerRule, ReviewDecision } from '../engine/ledger.ts';
 import { localAccount } from './account.ts';
 import { dataDirectory, withLedger } from './data-directory.ts';
-import { instant, payloadLines, printable } from './lines.ts';
+import { instant, printable, reviewLines } from './lines.ts';
 import { CommandFault, EXIT, print, printJson } from './output.ts';
 import { askPassphrase, knownOwner } from './passphrase.ts';
 import { toType } from './starter.ts';
@@ -138,11 +138,11 @@ export async function approvalLines(
 ): Promise<readonly string[]> {
   const reading = await ledger.readings.operation(id);
   if (reading === undefined) return [];
-  const { looked, operation, payload, target } = reading;
+  const { looked, operation, payload, shown, target } = reading;
   const isAgain = operation.orderedBy !== undefined;
   return [
     `To be approved: ${operation.id}, ${printable(operation.tool)} on ${operation.destination}${target === undefined ? '' : `, ${printable(target)}`}`,
-    ...payloadLines(payload.text),
+    ...reviewLines(shown, payload.text),
     `    digest ${operation.digest}`,
     ...(isAgain ? [sentenceOf(operation)] : []),
     ...(isAgain && looked !== undefined ? [`    looked at ${printable(JSON.stringify(looked))}`] : []),

@@ -38,6 +38,14 @@ export function payloadLines(text: string): readonly string[] {
     : shown;
 }
 
+/** The review as it was stored, whole; without one, the payload as it is. */
+export function reviewLines(shown: readonly string[] | undefined, payload: string): readonly string[] {
+  if (shown === undefined) return payloadLines(payload);
+  const lines = shown.slice(0, PAYLOAD_LINES_MAX).map((line) => `    ${printable(line)}`);
+  const more = shown.length - PAYLOAD_LINES_MAX;
+  return more > 0 ? [...lines, `    … ${more} more lines; show them with --json`] : lines;
+}
+
 export function evidenceLine(piece: Evidence): string {
   return `${instant(piece.observedAt)}  ${findingWords(piece)}`;
 }

@@ -7,7 +7,7 @@ import { labelOf, sentenceOf, statedWords } from '../core/wording.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import type { HistoryEntry, OperationReading } from '../engine/readings.ts';
 import { withLedger } from './data-directory.ts';
-import { evidenceLine, historyLine, instant, payloadLines, printable } from './lines.ts';
+import { evidenceLine, historyLine, instant, payloadLines, printable, reviewLines } from './lines.ts';
 import { CommandFault, EXIT, exitCodeOf, print, printJson } from './output.ts';
 import { toType } from './starter.ts';
 
@@ -126,6 +126,7 @@ export function asJson(reading: ShownReading, history: readonly HistoryEntry[]):
     digest: operation.digest,
     intact: reading.isIntact,
     payload: reading.payload.text,
+    ...(reading.shown === undefined ? {} : { review: reading.shown }),
     ...(reading.difference === undefined ? {} : { difference: reading.difference }),
     ...(reading.reason === undefined ? {} : { reason: reading.reason }),
     ...(reading.looked === undefined ? {} : { looked: reading.looked }),
@@ -158,6 +159,7 @@ function asLines(reading: ShownReading, history: readonly HistoryEntry[]): reado
     ...differenceLines(reading).map((line) => line.slice(2)),
     ...reasonLines(reading).map((line) => line.slice(2)),
     ...statementLines(reading).map((line) => `stated   ${line}`),
+    ...(reading.shown === undefined ? [] : ['review', ...reviewLines(reading.shown, '')]),
     'payload',
     ...payloadLines(reading.payload.text),
     'evidence',
@@ -238,7 +240,7 @@ export function queueLines(reading: ShownReading): readonly string[] {
     ...lines,
     ...differenceLines(reading),
     ...reasonLines(reading),
-    ...payloadLines(reading.payload.text),
+    ...reviewLines(reading.shown, reading.payload.text),
     `  To decide: ${toType(decisionCommand(operation))}   (or: deny … --reason TEXT)`,
     ...(question === 'unclassified' ? [classHint('ordinary')] : []),
     ...(question === 'tool_changed' ? [classHint(operation.classBefore ?? 'ordinary')] : []),

@@ -11,7 +11,7 @@ import { type TouchedState, targetChange } from '../core/touched-state.ts';
 import type { ContentDocument } from '../store/port.ts';
 import type { Checks } from './checks.ts';
 import { type EngineContext, SALT_BYTES } from './context.ts';
-import { contentDocument, streamOf } from './records.ts';
+import { contentDocument, isUnaltered, streamOf } from './records.ts';
 
 /** What a review is opened with, and what is stored beside it. */
 export interface PreparedReview {
@@ -86,11 +86,8 @@ export class Reviews {
   }
 }
 
-function parsed({ bytes }: ContentDocument): TouchedState | undefined {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString('utf8')) as TouchedState;
-  } catch {
-    // Altered behind our back: then nobody can tell, and nothing is sent.
-    return undefined;
-  }
+/** `undefined` where it was altered behind our back: then nobody can tell, and nothing is sent. */
+function parsed(document: ContentDocument): TouchedState | undefined {
+  if (!isUnaltered(document)) return undefined;
+  return JSON.parse(Buffer.from(document.bytes).toString('utf8')) as TouchedState;
 }

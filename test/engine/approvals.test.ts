@@ -9,9 +9,10 @@ import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { LEDGER_FILE } from '../../src/compose.ts';
 import type { Operation } from '../../src/core/operation.ts';
 import type { StoppingPoint } from '../../src/core/stopping-points.ts';
+import { functionDestination } from '../../src/destination/function-destination.ts';
 import type { DecisionResult, Ledger, ReviewDecision } from '../../src/engine/ledger.ts';
 import { loadSqliteDriver } from '../../src/store/sqlite/driver.ts';
-import { type Fixture, factsOf, operationOf, setup, until } from './setup.ts';
+import { type Fixture, factsOf, lookedUpBy, operationOf, setup, until } from './setup.ts';
 
 const STEP = { run: { id: 'cutover-1', step: 'decommission', single: true } };
 
@@ -234,6 +235,110 @@ describe('a payload or digest that was altered behind the ledger’s back', () =
     const { groups } = await ledger.queue.read();
     expect(groups.map(({ cause }) => cause.kind)).toContain('digest_mismatch');
     expect(records).toEqual([]);
+  });
+});
+
+describe('a target that was read for its review', () => {
+  const facts = factsOf('set_due', {
+    class: 'irreversible',
+    target: { type: 'task', id: ['{id}'] },
+    operation: lookedUpBy({
+      effect: 'update',
+      lookups: [],
+      readback: {
+        tool: { name: 'get', arguments: { id: '{id}' } },
+        matches: [{ from: 'json', path: '/due', equals: '{due}' }],
+        evidence: { grade: 'source' },
+      },
+    }),
+  });
+
+  async function reviewed() {
+    const world = await start({ onDisk: true });
+    const task = { due: 'Fri' };
+    const sent: unknown[] = [];
+    let get = (): unknown => ({ content: [{ type: 'text', text: JSON.stringify(task) }] });
+    const ledger = await world.open({
+      destinations: [
+        functionDestination({
+          name: 'cab',
+          tools: { set_due: (args) => (sent.push(args), { content: [{ type: 'text', text: 'done' }] }) },
+          asks: { get: () => get() },
+        }),
+      ],
+      factsFor: () => facts,
+      report: () => {},
+    });
+    const call = {
+      destination: 'cab',
+      tool: 'set_due',
+      arguments: { id: '443', due: 'Mon' },
+      requester: 'agent',
+    };
+    const asked = operationOf(await ledger.write(call));
+    return { ...world, asked, ledger, sent, task, answers: (next: () => unknown) => void (get = next) };
+  }
+
+  test('and has not changed is written, under a decision that keeps what was shown', async () => {
+    const { asked, ledger, sent } = await reviewed();
+    const shown = (await ledger.readings.operation(asked.id))?.shown?.join('\n');
+    expect(shown).toContain('due: "Fri" → "Mon"');
+    await ledger.decideReview(decision(asked));
+    const closed = await until(ledger, asked.id, ({ attempts }) => attempts.length > 0);
+    expect(closed.review?.decision?.shown).toBe(asked.review?.shown);
+    await until(ledger, asked.id, ({ stage }) => stage === 'closed');
+    expect(sent).toHaveLength(1);
+  });
+
+  test('and has changed is held; a denial then ends it', async () => {
+    const { asked, ledger, sent, task } = await reviewed();
+    task.due = 'Tue';
+    await ledger.decideReview(decision(asked));
+    const held = await until(ledger, asked.id, ({ review }) => review?.because !== undefined);
+    expect(held.review?.because).toEqual({ code: 'target_changed', fields: ['due'] });
+    const shown = (await ledger.readings.operation(asked.id))?.shown?.join('\n');
+    expect(shown).toContain('The target changed after the review: field "due".');
+    expect(shown).toContain('due: "Tue" → "Mon"');
+    expect(await ledger.decideReview(decision(asked, { kind: 'denied' }))).toMatchObject({ decided: true });
+    expect(sent).toEqual([]);
+  });
+
+  test('and cannot be read any more is held; and waits, named, while its destination says nothing', async () => {
+    const gone = await reviewed();
+    gone.answers(() => ({ isError: true, content: [{ type: 'text', text: 'no such task' }] }));
+    await gone.ledger.decideReview(decision(gone.asked));
+    const held = await until(gone.ledger, gone.asked.id, ({ review }) => review?.because !== undefined);
+    expect(held.review?.because).toEqual({ code: 'target_unreadable' });
+    expect(gone.sent).toEqual([]);
+    await gone.close();
+    const silent = await reviewed();
+    silent.answers(() => {
+      throw new Error('no answer');
+    });
+    await silent.ledger.decideReview(decision(silent.asked));
+    const waiting = await until(
+      silent.ledger,
+      silent.asked.id,
+      ({ why }) => why?.code === 'waits_for_destination',
+    );
+    expect(waiting).toMatchObject({ stage: 'ready', effect: 'not_sent' });
+    expect(silent.sent).toEqual([]);
+  });
+
+  test('and whose reading or text was altered behind the ledger’s back is held, and the text is not shown', async () => {
+    const { asked, data, ledger, sent } = await reviewed();
+    const driver = await loadSqliteDriver();
+    const database = driver.open(join(data, LEDGER_FILE));
+    database.exec(
+      `update content set bytes = cast('{"fields":[{"at":"due","now":"Fri"}]}' as blob) where label = 'before'`,
+    );
+    database.exec(`update content set bytes = cast('Nothing is sent.' as blob) where label = 'review'`);
+    database.close();
+    expect((await ledger.readings.operation(asked.id))?.shown).toBeUndefined();
+    await ledger.decideReview(decision(asked));
+    const held = await until(ledger, asked.id, ({ review }) => review?.because !== undefined);
+    expect(held.review?.because).toEqual({ code: 'target_unreadable' });
+    expect(sent).toEqual([]);
   });
 });
 

@@ -1,7 +1,8 @@
 // What a decision is worth when something has changed since: through a gateway, counted at a server that is a process.
 
-import { rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 import { composeLedger, LEDGER_FILE } from '../../src/compose.ts';
 import type { Operation } from '../../src/core/operation.ts';
@@ -13,6 +14,7 @@ import {
   CleanUps,
   callsOf,
   counterfoil,
+  logOf,
   operationOf,
   textOf,
   toolsServer,
@@ -39,7 +41,23 @@ const STEP = { 'counterfoil/run': 'billing', 'counterfoil/step': 'pay', 'counter
 const cleanUps = new CleanUps();
 afterEach(cleanUps.run);
 
-async function setup() {
+interface World {
+  readonly config: string;
+  readonly server: (folder: string) => readonly string[];
+  /** Of the contracts that the configuration names. */
+  readonly contracts?: string;
+}
+
+const FIXTURE: World = { config: CONFIG, server: toolsServer };
+const DEMO = fileURLToPath(new URL('../../demo/', import.meta.url));
+/** The demo's destination, which keeps its records in a log, and in front of which every write waits. */
+const CUTOVER: World = {
+  config: `${readFileSync(join(DEMO, 'gateway.yaml'), 'utf8')}mode: strict\n`,
+  server: (folder) => [process.execPath, join(DEMO, 'cutover-server.mjs'), join(folder, 'log')],
+  contracts: DEMO,
+};
+
+async function setup({ config, contracts, server: serverIn }: World = FIXTURE) {
   const folder = cleanUps.folder();
   const data = join(folder, 'data');
   writeFileSync(join(folder, 'tools.json'), JSON.stringify(TOOLS));
@@ -47,8 +65,11 @@ async function setup() {
   let laterMs = 0;
   const system = systemEnvironment();
   const environment = { ...system, now: () => system.now() + laterMs };
-  const server = toolsServer(folder);
-  const gateway = await inProcess({ data, server, environment, config: CONFIG, cleanUps });
+  const server = serverIn(folder);
+  const gateway = await inProcess({
+    ...{ data, server, environment, config, cleanUps },
+    ...(contracts === undefined ? {} : { folder: contracts }),
+  });
   /** Another process's ledger on the same file, as the owner's command has one. */
   const owner: Ledger = await composeLedger({ data, environment });
   cleanUps.add(() => owner.close());
@@ -63,10 +84,22 @@ async function setup() {
     owner,
     read,
     calls: (tool: string) => callsOf(folder, tool),
+    /** What the cutover server holds of a tool. */
+    records: (tool: string) =>
+      (logOf(folder) as readonly { readonly tool?: string; readonly record?: object }[])
+        .filter((entry) => entry.tool === tool && entry.record !== undefined)
+        .map(({ record }) => record),
+    /** Somebody else writes at the destination: its log is its database. */
+    somebodyWrites: (tool: string, record: object) =>
+      appendFileSync(
+        join(folder, 'log'),
+        `${JSON.stringify({ event: 'record', at: '', pid: 0, tool, record })}\n`,
+      ),
     asked: async (...args: Parameters<typeof gateway.call>): Promise<Operation> =>
       read(operationOf(await gateway.call(...args))),
     approve: (operation: Operation, kind: 'approved' | 'denied' = 'approved', by = 'Mara') =>
       owner.decideReview({
+        ...(operation.review?.because === undefined ? {} : { review: operation.review.id }),
         operation: operation.id,
         digest: operation.digest,
         kind,
@@ -227,5 +260,70 @@ describe('a proposal that changes', () => {
       1,
     );
     await until(() => calls('erase').length === (first?.kind === 'approved' ? 1 : 0), 'the write');
+  });
+});
+
+describe('what is there when a write is reviewed', () => {
+  const DNS = { name: 'db.example.com', type: 'A' };
+  const ours = { ...DNS, value: '10.0.0.2' };
+
+  test('[S7] has changed when it is to be sent: held, naming what changed, and nothing is written until somebody has seen it', async () => {
+    const { approve, as, asked, call, data, read, records, somebodyWrites } = await setup(CUTOVER);
+    const before = { ...DNS, value: '10.0.0.1', version: 1 };
+    somebodyWrites('update_dns_record', before);
+    const first = await asked('update_dns_record', ours);
+    const queue = await counterfoil(['queue', '--data', data]);
+    // What the reviewer sees is made of the frozen bytes, and stands beside what is there.
+    expect(queue.stdout).toMatch(/Exactly this is sent \(\d+ bytes\):\n +\{\n +"name": "db\.example\.com",/);
+    expect(queue.stdout).toMatch(
+      /At cutover, read at .* UTC and read again before it is sent:\n +value: "10\.0\.0\.1" → "10\.0\.0\.2"\n +version 1\n/,
+    );
+    expect(queue.stdout).toContain('cutover is not asked to refuse the write then.');
+    expect(queue.stdout).toMatch(/Taking it back: restore, which restores state only \(source\)\./);
+    expect(queue.stdout).toContain(
+      'If its reply is lost: its outcome is unknown, and it is looked up at the destination before anything else.',
+    );
+    const theirs = { ...DNS, value: '10.0.0.9', version: 2 };
+    somebodyWrites('update_dns_record', theirs);
+    await approve(first);
+    const held = await as(first.id, 'awaiting_approval').then(() => read(first.id));
+    expect(held.review?.because).toEqual({ code: 'target_changed', fields: ['value'], was: '1', is: '2' });
+    expect(textOf(await call('update_dns_record', ours))).toMatch(
+      /^NOT SENT — held \(op_\w+\)\. The target changed after the review: version 1 → 2, field "value"\./,
+    );
+    expect(records('update_dns_record')).toEqual([before, theirs]);
+    // The fresh review shows the present facts, and the decision keeps which review was shown.
+    const shown = await counterfoil(['show', first.id, '--data', data]);
+    expect(shown.stdout).toContain('value: "10.0.0.9" → "10.0.0.2"');
+    await approve(held);
+    const closed = await as(first.id, 'closed');
+    expect(closed).toMatchObject({ effect: 'verified', review: { decision: { shown: held.review?.shown } } });
+    expect(records('update_dns_record')).toMatchObject([before, theirs, { value: '10.0.0.2', version: 3 }]);
+  });
+
+  test('[S18] is another machine for a replayed decommission: not covered; name and state are read again; records 0', async () => {
+    const { approve, as, asked, call, data, records, somebodyWrites } = await setup(CUTOVER);
+    const STEP = { 'counterfoil/run': 'billing', 'counterfoil/step': 'off', 'counterfoil/single': true };
+    const first = await asked('decommission_vm', { vm: 'vm-17', name: 'billing-db-old' }, STEP);
+    await approve(first, 'denied');
+    const replayed = await asked('decommission_vm', { vm: 'vm-18', name: 'billing-db-old' }, STEP);
+    expect(replayed).toMatchObject({ stage: 'awaiting_approval', supersedes: first.id });
+    expect(await approve({ ...replayed, digest: first.digest })).toMatchObject({ refusal: 'digest_differs' });
+    // The name that it gives is not the one that the machine has.
+    const shown = await counterfoil(['show', replayed.id, '--data', data]);
+    expect(shown.stdout).toMatch(
+      /state: "running" → "decommissioned"\n +name: "billing-db-new" → "billing-db-old"/,
+    );
+    expect(shown.stdout).toContain('Taking it back: impossible, as the contract states.');
+    somebodyWrites('decommission_vm', { vm: 'vm-18', name: 'billing-db-new', state: 'decommissioned' });
+    await approve(replayed);
+    const held = await as(replayed.id, 'awaiting_approval');
+    expect(held.review?.because).toEqual({ code: 'target_changed', fields: ['state'] });
+    expect(textOf(await call('decommission_vm', { vm: 'vm-18', name: 'billing-db-old' }, STEP))).toMatch(
+      /^NOT SENT — held .* field "state"\./,
+    );
+    expect(records('decommission_vm')).toEqual([
+      { vm: 'vm-18', name: 'billing-db-new', state: 'decommissioned' },
+    ]);
   });
 });

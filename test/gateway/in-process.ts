@@ -1,38 +1,37 @@
 // A gateway in this process, in front of a server in another one: the test owns its clock.
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { composeStdioGateway } from '../../src/compose.ts';
-import { loadGatewayConfig } from '../../src/contracts/load.ts';
+import { loadGatewaySetup } from '../../src/contracts/load.ts';
 import type { LedgerSettings } from '../../src/engine/context.ts';
 import type { Environment } from '../../src/engine/environment.ts';
 import { type CleanUps, INITIALIZE, type Message, type ToolResult, until } from './processes.ts';
-
-type Rules = Parameters<typeof composeStdioGateway>[0]['rules'];
 
 export async function inProcess(options: {
   readonly data: string;
   readonly server: readonly string[];
   readonly environment: Environment;
   readonly config: string;
-  readonly contracts?: Rules['contracts'];
+  /** The folder of the contracts and bindings that the configuration names. */
+  readonly folder?: string;
   readonly cleanUps: CleanUps;
   readonly settings?: Partial<LedgerSettings>;
 }) {
   const [command = '', ...args] = options.server;
   const input = new PassThrough();
   const output = new PassThrough();
-  const loaded = loadGatewayConfig(options.config, 'gateway.yaml');
-  if (!loaded.ok) throw new Error('The configuration is right.');
+  const setup = loadGatewaySetup(options.config, 'gateway.yaml', {
+    readText: (file) => ({ text: readFileSync(join(options.folder ?? '.', file), 'utf8') }),
+  });
+  if (!setup.ok) throw new Error(`The configuration is right: ${JSON.stringify(setup.problems)}`);
   const gateway = await composeStdioGateway({
     data: options.data,
-    destination: 'fixture',
+    destination: setup.config.value.destination,
     command,
     args,
-    rules: {
-      config: { value: loaded.config, source: loaded.source },
-      contracts: options.contracts ?? [],
-      bindings: [],
-    },
+    rules: { config: setup.config, contracts: setup.contracts, bindings: setup.bindings },
     settings: { approvalLifetimeMs: 60_000, ...options.settings },
     requester: 'local:test',
     run: undefined,
