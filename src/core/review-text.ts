@@ -85,7 +85,9 @@ function closeLooks(payload: string, facts: ToolFacts): readonly string[] {
   const found: string[] = [];
   for (const { at, name, value } of texts(payload)) {
     const isCritical = critical === undefined || critical.has(name);
-    const odd = [...value].filter((one) => isUnseen(one) || (isCritical && !/[\x20-\x7e]/.test(one)));
+    const odd = (value.match(/./gsu) ?? []).filter(
+      (one) => isUnseen(one) || (isCritical && !/[\x20-\x7e]/.test(one)),
+    );
     if (odd.length === 0) continue;
     const points = [...new Set(odd)].slice(0, CHARACTERS_MAX).map(codePoint).join(', ');
     const what = odd.some(isUnseen)
