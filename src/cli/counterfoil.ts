@@ -171,9 +171,12 @@ function program(): Command {
   });
   root
     .command('approve')
-    .description('allow one operation, exactly as it was shown')
-    .argument('<id>', 'the operation (op_…)')
-    .requiredOption(...DIGEST)
+    .description(
+      'allow one operation, exactly as it was shown; or, with --run, what waits in a run as one list',
+    )
+    .argument('[id]', 'the operation (op_…)')
+    .option('--run <run>', 'show the list of a run; with its --digest, approve it as one decision', once)
+    .option(...DIGEST)
     .option(...REVIEW)
     .option(...BY)
     .addOption(
@@ -186,8 +189,9 @@ function program(): Command {
     )
     .option(...DATA)
     .option(...JSON_OUT)
-    .action(async (id: string, options) => {
-      exitCode = await (await import('./decide.ts')).decideReview(id, 'approved', options);
+    .option('--dry-run', 'with --run: tell what would be decided, and record nothing')
+    .action(async (id: string | undefined, options) => {
+      exitCode = await (await import('./approve.ts')).approve(id, options);
     });
   root
     .command('deny')

@@ -135,13 +135,14 @@ async function asStrongAsNeeded(
 export async function approvalLines(
   ledger: Ledger,
   { operation: id, toolClass }: Pick<ReviewDecision, 'operation' | 'toolClass'>,
+  version?: number,
 ): Promise<readonly string[]> {
   const reading = await ledger.readings.operation(id);
   if (reading === undefined) return [];
   const { looked, operation, payload, shown, target } = reading;
   const isAgain = operation.orderedBy !== undefined;
   return [
-    `To be approved: ${operation.id}, ${printable(operation.tool)} on ${operation.destination}${target === undefined ? '' : `, ${printable(target)}`}`,
+    `To be approved: ${operation.id}${version === undefined ? '' : `@${version}`}, ${printable(operation.tool)} on ${operation.destination}${target === undefined ? '' : `, ${printable(target)}`}`,
     ...reviewLines(shown, payload.text),
     `    digest ${operation.digest}`,
     ...(isAgain ? [sentenceOf(operation)] : []),

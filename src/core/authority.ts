@@ -34,6 +34,14 @@ export function questionNow(facts: ToolFacts | undefined): ReviewQuestion | unde
   return authority.allowed ? undefined : authority.question;
 }
 
+/**
+ * Whether one decision for a list may answer the question. What asks for more than whether these bytes are sent (what a
+ * tool is, whether two are the same work) wants an answer of its own.
+ */
+export function mayBeListed(question: ReviewQuestion): boolean {
+  return question === 'irreversible' || question === 'strict';
+}
+
 export type Strength = NonNullable<Review['decision']>['strength'];
 
 /**

@@ -36,6 +36,7 @@ import { contentDocument, type OperationRecord, readOperation, withDelivery } fr
 import { Repeats } from './repeats.ts';
 import { describe } from './reports.ts';
 import { Revocations } from './revocations.ts';
+import { RunLists } from './run-lists.ts';
 import { Runs } from './runs.ts';
 import { SeenTools } from './seen-tools.ts';
 import { Sender } from './sender.ts';
@@ -112,6 +113,7 @@ export class Ledger {
   readonly queue: Queue;
   readonly queueActs: QueueActs;
   readonly revocations: Revocations;
+  readonly runLists: RunLists;
   readonly tasks: Tasks;
   /** Which destinations do not answer now, since when, and when each is tried again. */
   readonly circuits: Pick<Circuits, 'list' | 'close'>;
@@ -148,6 +150,7 @@ export class Ledger {
     this.readings = new Readings(context, this.#holders);
     this.queue = new Queue(context, this.#holders);
     this.revocations = new Revocations(context);
+    this.runLists = new RunLists(context);
     this.queueActs = new QueueActs(context, this.queue.claims);
     this.#notices = new Notices(context, this.readings, this.#sender.recorder);
     this.tasks = new Tasks(

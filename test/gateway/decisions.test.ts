@@ -16,6 +16,7 @@ import {
   counterfoil,
   logOf,
   operationOf,
+  ownerOf,
   textOf,
   toolsServer,
   until,
@@ -326,4 +327,48 @@ describe('what is there when a write is reviewed', () => {
       { vm: 'vm-18', name: 'billing-db-new', state: 'decommissioned' },
     ]);
   });
+});
+
+test('what waits in a run is approved as one list on a terminal; what was denied by itself is left out, and the rest is sent', async () => {
+  const { as, asked, approve, calls, data } = await setup();
+  const run = { 'counterfoil/run': 'the cutover' };
+  const operations = [
+    await asked('erase', { thing: 1 }, run),
+    await asked('erase', { thing: 2 }, run),
+    await asked('wipe', { disk: 'c\u202e' }, run),
+  ];
+  const [first, second, third] = operations as [Operation, Operation, Operation];
+  const other = await asked('erase', { thing: 3 });
+  const shown = await counterfoil(['approve', '--run', 'the cutover', '--data', data]);
+  expect([shown.code, shown.stderr]).toEqual([10, '']);
+  expect(shown.stdout).toMatch(
+    /^Run the cutover: 3 operations wait for approval, each exactly as it is shown:/,
+  );
+  for (const { id } of operations) expect(shown.stdout).toContain(`To be approved: ${id}@1, `);
+  expect(shown.stdout).toContain('"disk": "c\\u{202e}"');
+  expect(shown.stdout).toContain('/disk holds characters that are not seen or reorder others: U+202E');
+  expect(shown.stdout).not.toContain(other.id);
+  const digest = /approve --run 'the cutover' --digest ([0-9a-f]{12})/.exec(shown.stdout)?.[1] ?? '';
+  await approve(third, 'denied');
+  const decided = await ownerOf(data).approve('--run', 'the cutover', '--digest', digest, '--by', 'Mara');
+  expect(decided.stderr).toBe('');
+  expect(decided.code).toBe(5);
+  expect(decided.stdout).toContain(`${third.id}  left out: it has changed since it was looked at.`);
+  for (const { id } of [first, second])
+    expect((await as(id, 'closed')).review?.decision).toMatchObject({ by: 'Mara', strength: 'passphrase' });
+  expect(calls('erase').map((each) => each.arguments)).toEqual([{ thing: 1 }, { thing: 2 }]);
+  expect(calls('wipe')).toEqual([]);
+  const unknown = await counterfoil([
+    'approve',
+    '--run',
+    'the cutover',
+    '--digest',
+    'f'.repeat(12),
+    '--data',
+    data,
+  ]);
+  expect(unknown.code).toBe(5);
+  expect(unknown.stderr).toMatch(
+    /^counterfoil: Nothing was decided: no list of the run 'the cutover' with that digest/,
+  );
 });
