@@ -2,6 +2,7 @@
 // cannot be seen or mistaken in it, what takes it back, and what happens if its reply is lost.
 
 import type { ToolFacts } from './contract.ts';
+import { bearsPrecondition } from './guarded-repeat.ts';
 import type { Operation } from './operation.ts';
 import { clock, visible } from './quoting.ts';
 import { type Bounds, nextStep } from './repeatability.ts';
@@ -38,7 +39,7 @@ export function reviewText(parts: ReviewParts): readonly string[] {
     `Exactly this is sent (${operation.payload.bytes} bytes):`,
     ...indented(payload).map((line) => `    ${line}`),
     ...closeLooks(payload, facts),
-    ...seenLines(parts.seen, operation.destination),
+    ...seenLines(parts),
     `Taking it back: ${reversalWords(facts)}`,
     `If its reply is lost: ${lostWords(parts)}`,
   ].map(visible);
@@ -163,7 +164,7 @@ const NOT_READ = {
   not_asked: 'nothing was connected that could ask',
 } as const;
 
-function seenLines(seen: SeenState, destination: string): readonly string[] {
+function seenLines({ facts, operation: { destination }, seen }: ReviewParts): readonly string[] {
   if (!seen.read)
     return [
       `How it stands at ${destination} now was not read: ${NOT_READ[seen.why]}. It is not checked again before it is sent.`,
@@ -178,7 +179,9 @@ function seenLines(seen: SeenState, destination: string): readonly string[] {
       return before === after ? `    ${at}: ${before}, and stays so` : `    ${at}: ${before} → ${after}`;
     }),
     ...(version === undefined ? [] : [`    version ${version}`]),
-    `Between that reading and the write somebody else may still change it: ${destination} is not asked to refuse the write then.`,
+    bearsPrecondition(facts)
+      ? `${destination} itself refuses the write where the record is not as the request names it.`
+      : `Between that reading and the write somebody else may still change it: ${destination} is not asked to refuse the write then.`,
   ];
 }
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Guard } from '../../src/core/contract.ts';
 import { DEFAULT_BOUNDS } from '../../src/core/repeatability.ts';
 import { indented, type ReviewParts, reviewText } from '../../src/core/review-text.ts';
 import { contractOf, factsOf, lookupOf, setup, T0 } from './fixtures.ts';
@@ -103,6 +104,41 @@ describe('what follows', () => {
     expect(text).toContain(
       'somebody else may still change it: tasks-eu is not asked to refuse the write then.',
     );
+  });
+
+  test('where the request bears what the destination enforces, it says that instead of the gap', () => {
+    const evidence = { grade: 'documented' } as const;
+    const carrier = { in: 'header', name: 'If-Match' } as const;
+    const guard = {
+      ...{
+        kind: 'precondition',
+        carrier,
+        scope: [],
+        window: { kind: 'while_state' },
+        strength: 'enforced',
+        evidence,
+      },
+      ...{
+        same: { result: 'conflict' },
+        different: { result: 'conflict' },
+        in_flight: { result: 'conflict' },
+      },
+    } as unknown as Guard;
+    const written = (headers: { readonly [name: string]: string }): string =>
+      shown(
+        {},
+        {
+          seen: { read: true, at: T0, state: { fields: [] } },
+          facts: {
+            ...IRREVERSIBLE,
+            operation: contractOf({ guards: [guard], http: { method: 'PUT', path: '/tasks/{id}', headers } }),
+          },
+        },
+      );
+    expect(written({ 'If-Match': '{etag}' })).toContain(
+      'tasks-eu itself refuses the write where the record is not as the request names it.',
+    );
+    expect(written({ 'If-Match': '{etag?}' })).toContain('is not asked to refuse the write then.');
   });
 
   test('what could not be read is said, with why', () => {
