@@ -484,8 +484,14 @@ function revokeApproval(
   return events(
     revoked,
     { type: 'held', at, why },
-    openReview(operation.digest, review.question, newReview, at, why),
+    openReview(operation.digest, review.question, { ...newReview, ...shownIn(review) }, at, why),
   );
+}
+
+/** What was read and shown for the same bytes before: a person who asks anew has no way to the destination. */
+function shownIn(review: Review | undefined): Pick<NewReview, 'shown' | 'seen'> {
+  const { seen, shown } = review ?? {};
+  return { ...(shown === undefined ? {} : { shown }), ...(seen === undefined ? {} : { seen }) };
 }
 
 /** By whom the approval was taken back: of this review, or of the one that it takes the place of. */
@@ -554,6 +560,7 @@ function orderAgain(
   command: Extract<Command, { type: 'order_again' }>,
   at: number,
 ): Decision {
+  const { review } = operation;
   if (operation.stage !== 'parked' && operation.stage !== 'closed') return { refusal: 'not_at_this_stage' };
   // What was only observed was never guarded: a second one is an operation of its own.
   if (operation.observed !== undefined) return { refusal: 'not_at_this_stage' };
@@ -565,7 +572,7 @@ function orderAgain(
   }
   return events(
     { type: 'ordered_again', at, by: command.by, ...strengthOf(command) },
-    openReview(operation.digest, 'ordered_again', command.newReview, at),
+    openReview(operation.digest, 'ordered_again', { ...command.newReview, ...shownIn(review) }, at),
   );
 }
 

@@ -15,7 +15,6 @@ export type SeenState =
   | { readonly read: false; readonly why: 'no_contract' | 'no_answer' | 'unreadable' | 'not_asked' };
 
 export interface ReviewParts {
-  readonly review: string;
   /** As it stands when the review is opened. */
   readonly operation: Operation;
   readonly payload: string;
@@ -28,10 +27,10 @@ export interface ReviewParts {
 
 /** One line each, without what hides or reorders; nothing in it is a command. */
 export function reviewText(parts: ReviewParts): readonly string[] {
-  const { at, facts, operation, payload, review, target } = parts;
+  const { at, facts, operation, payload, target } = parts;
   const { because } = operation.review ?? {};
   return [
-    `Review ${review} of ${operation.id}, made at ${instantWords(at)}`,
+    `Review of ${operation.id}, made at ${instantWords(at)}`,
     `${operation.tool} on ${operation.destination}${target === undefined ? '' : `, ${target}`}`,
     `asked by ${operation.requester} in run ${operation.run.id}`,
     `digest ${operation.digest}`,

@@ -49,7 +49,7 @@ export class Reviews {
     const { environment, settings } = this.#context;
     const at = environment.now();
     const { bounds } = settings;
-    const lines = reviewText({ review: review.id, operation, payload, target, facts, seen, bounds, at });
+    const lines = reviewText({ operation, payload, target, facts, seen, bounds, at });
     const shown = this.#document('review', operation.id, lines.join('\n'));
     if (!seen.read) return { review: { ...review, shown: shown.digest }, documents: [shown] };
     const before = this.#document('before', operation.id, JSON.stringify(seen.state));

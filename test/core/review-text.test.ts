@@ -10,7 +10,6 @@ const IRREVERSIBLE = factsOf({ class: 'irreversible' });
 function shown(payload: object | string, overrides: Partial<ReviewParts> = {}): string {
   const { operation } = setup({ facts: IRREVERSIBLE });
   return reviewText({
-    review: 'rev_1',
     operation,
     payload: typeof payload === 'string' ? payload : JSON.stringify(payload),
     target: 'task 443',

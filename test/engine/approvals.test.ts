@@ -257,13 +257,14 @@ describe('a target that was read for its review', () => {
     const world = await start({ onDisk: true });
     const task = { due: 'Fri' };
     const sent: unknown[] = [];
+    let isHeld = false;
     let get = (): unknown => ({ content: [{ type: 'text', text: JSON.stringify(task) }] });
     const ledger = await world.open({
       destinations: [
         functionDestination({
           name: 'cab',
           tools: { set_due: (args) => (sent.push(args), { content: [{ type: 'text', text: 'done' }] }) },
-          asks: { get: () => get() },
+          asks: { get: () => (isHeld ? Promise.reject(new Error('no answer')) : get()) },
         }),
       ],
       factsFor: () => facts,
@@ -276,7 +277,21 @@ describe('a target that was read for its review', () => {
       requester: 'agent',
     };
     const asked = operationOf(await ledger.write(call));
-    return { ...world, asked, ledger, sent, task, answers: (next: () => unknown) => void (get = next) };
+    return {
+      ...world,
+      /** Nothing is carried on with before the release: the destination says nothing. */
+      hold: () => {
+        isHeld = true;
+      },
+      release: () => {
+        isHeld = false;
+      },
+      asked,
+      ledger,
+      sent,
+      task,
+      answers: (next: () => unknown) => void (get = next),
+    };
   }
 
   test('and has not changed is written, under a decision that keeps what was shown', async () => {
@@ -300,6 +315,21 @@ describe('a target that was read for its review', () => {
     expect(shown).toContain('The target changed after the review: field "due".');
     expect(shown).toContain('due: "Tue" → "Mon"');
     expect(await ledger.decideReview(decision(asked, { kind: 'denied' }))).toMatchObject({ decided: true });
+    expect(sent).toEqual([]);
+  });
+
+  test('and has changed after a revocation is held all the same, once somebody has approved it again', async () => {
+    const { asked, ledger, sent, task, ...world } = await reviewed();
+    world.hold();
+    await ledger.decideReview(decision(asked));
+    const revoked = await ledger.revocations.revoke(decision(asked));
+    const { review } = (revoked.revoked ? revoked.operation : asked) as Operation;
+    expect(review).toMatchObject({ because: { code: 'approval_revoked' }, seen: asked.review?.seen });
+    task.due = 'Tue';
+    world.release();
+    await ledger.decideReview(decision(asked, { review: review?.id ?? '' }));
+    const held = await until(ledger, asked.id, (one) => one.review?.because?.code === 'target_changed');
+    expect(held.attempts).toEqual([]);
     expect(sent).toEqual([]);
   });
 
