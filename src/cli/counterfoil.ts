@@ -218,6 +218,39 @@ function program(): Command {
     .action(async (id: string, options) => {
       exitCode = await (await import('./revoke.ts')).revokeApproval(id, options);
     });
+  const grant = root
+    .command('grant')
+    .description('kinds of writes that are sent without asking, in one run and for a time');
+  grant
+    .command('give')
+    .description('for the tool of a waiting operation, in its run; asks for the passphrase')
+    .argument('<id>', 'the operation that waits (op_…)')
+    .requiredOption(...DIGEST)
+    .requiredOption('--for <time>', 'such as 15m, 2h or PT1H; at most 24h', once)
+    .option(...BY)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (id: string, options) => {
+      exitCode = await (await import('./grant.ts')).giveGrant(id, options);
+    });
+  grant
+    .command('list')
+    .description('what was granted, in words, with what has ended')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./grant.ts')).listGrants(options);
+    });
+  grant
+    .command('revoke')
+    .description('end a grant at once')
+    .argument('<grant>', 'as grant list names it (grant_…)')
+    .option(...BY)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (id: string, options) => {
+      exitCode = await (await import('./grant.ts')).revokeGrant(id, options);
+    });
   root
     .command('again')
     .description('ask for a write that is done once more: opens a review, which shows the first one')

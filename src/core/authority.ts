@@ -19,7 +19,10 @@ export function authorityFor(facts: ToolFacts): Authority {
   switch (facts.class) {
     case 'ordinary':
     case 'interactive':
-      return mode === 'strict' ? { allowed: false, question: 'strict' } : { allowed: true, rule };
+      if (mode !== 'strict') return { allowed: true, rule };
+      return facts.granted === undefined
+        ? { allowed: false, question: 'strict' }
+        : { allowed: true, rule: `${facts.granted.id} (given by ${facts.granted.by})` };
     case 'irreversible':
       return { allowed: false, question: 'irreversible' };
     case 'unclassified':
@@ -32,6 +35,11 @@ export function questionNow(facts: ToolFacts | undefined): ReviewQuestion | unde
   if (facts === undefined || facts.class === 'read') return undefined;
   const authority = authorityFor(facts);
   return authority.allowed ? undefined : authority.question;
+}
+
+/** What a standing permission may be given for: never what the floor protects, and nothing that nobody has classified. */
+export function mayBeGranted(toolClass: ToolClass): boolean {
+  return toolClass === 'ordinary' || toolClass === 'interactive';
 }
 
 /**

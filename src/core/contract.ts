@@ -505,6 +505,8 @@ export interface ToolFacts {
     readonly concurrency?: number;
     readonly rate?: { readonly writes: number; readonly perMs: number };
   };
+  /** A standing permission that is in force for this tool in the run of the call; no part of what "the same rule" means. */
+  readonly granted?: { readonly id: string; readonly by: string };
   /** SHA-256 of the canonical form of the others: what "the same rule" means. */
   readonly digest: string;
 }

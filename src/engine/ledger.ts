@@ -20,6 +20,7 @@ import { Deliveries } from './deliveries.ts';
 import { type Draft, draftCall, draftFromRecord, notApplied, type WriteCall } from './draft.ts';
 import { Gaps } from './gaps.ts';
 import { DIGEST_PREFIX_MIN, wholeDigest } from './given-digest.ts';
+import type { Grants } from './grants.ts';
 import type { GuardTrust } from './guard-trust.ts';
 import { Holders } from './holders.ts';
 import { FateUnknown } from './new-operations.ts';
@@ -114,6 +115,7 @@ export class Ledger {
   readonly queueActs: QueueActs;
   readonly revocations: Revocations;
   readonly runLists: RunLists;
+  readonly grants: Grants;
   readonly tasks: Tasks;
   /** Which destinations do not answer now, since when, and when each is tried again. */
   readonly circuits: Pick<Circuits, 'list' | 'close'>;
@@ -151,6 +153,7 @@ export class Ledger {
     this.queue = new Queue(context, this.#holders);
     this.revocations = new Revocations(context);
     this.runLists = new RunLists(context);
+    this.grants = this.#sender.grants;
     this.queueActs = new QueueActs(context, this.queue.claims);
     this.#notices = new Notices(context, this.readings, this.#sender.recorder);
     this.tasks = new Tasks(

@@ -84,7 +84,10 @@ export class Proposals {
         await new Promise<void>((resolve) => environment.after(PAUSE_MS, resolve, true));
       const at = environment.now();
       const run = await this.#runs.resolve(call.run, call.requester, call.destination, at);
-      const proposed = await this.#proposeIn({ draft, run, keys: keysOf(this.#context, draft, run), at });
+      const facts = await this.#sender.grants.applied(draft.facts, run.reference.id);
+      const known = facts === draft.facts ? draft : { ...draft, facts };
+      const place: Place = { draft: known, run, keys: keysOf(this.#context, draft, run), at };
+      const proposed = await this.#proposeIn(place);
       if (proposed !== undefined) return proposed;
       this.#runs.forget(run);
     }

@@ -2,7 +2,7 @@
 // back, have it looked up and read back. Read → decide → store → touch the world, each beat in its own line.
 
 import { allowanceOf } from '../core/allowance.ts';
-import type { SendingConditions } from '../core/authority.ts';
+import { questionNow, type SendingConditions } from '../core/authority.ts';
 import type { JsonObject } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
 import { type Command, decide, decided, type NewReview } from '../core/decide.ts';
@@ -17,6 +17,7 @@ import { encodeReply } from './answers.ts';
 import { Checks } from './checks.ts';
 import { Circuits, isItsOwn } from './circuits.ts';
 import { type EngineContext, newId, newReview, scopeNow } from './context.ts';
+import { Grants } from './grants.ts';
 import { GuardTrust } from './guard-trust.ts';
 import { readPayload, type StoredPayload, targetWords } from './payload.ts';
 import { Recorder } from './recorder.ts';
@@ -69,6 +70,7 @@ export class Sender {
   readonly #allowances: Allowances;
   readonly #checks: Checks;
   readonly reviews: Reviews;
+  readonly grants: Grants;
   #closing = false;
 
   constructor(context: EngineContext) {
@@ -79,6 +81,7 @@ export class Sender {
     this.#allowances = new Allowances(context);
     this.#checks = new Checks(context, this.#recorder, this.circuits);
     this.reviews = new Reviews(context, this.#checks);
+    this.grants = new Grants(context);
     for (const destination of context.destinations.values()) {
       destination.onLateReply = (late) => void this.#late(destination, late);
     }
@@ -185,9 +188,10 @@ export class Sender {
     const connection = await this.#connected(destination, mayConnect);
     const payload = await readPayload(this.#context, operation);
     await this.#context.refreshFacts();
-    const facts = connection.connected
+    const known = connection.connected
       ? this.#context.factsFor(operation.destination, operation.tool, payload.arguments)
       : undefined;
+    const facts = known && (await this.grants.applied(known, operation.run.id));
     const detail = connection.connected ? `it lists no tool ${operation.tool}` : connection.detail;
     const started = await this.#startInTurn(record, payload, facts, detail);
     return started === undefined ? undefined : this.#send(started);
@@ -351,7 +355,11 @@ export class Sender {
     at: number,
   ): PreparedReview {
     const review = newReview(this.#context, at);
-    const mayBeHeld = operation.review !== undefined || operation.rule !== undefined;
+    // Nearly always nothing can hold it, and then it is not decided twice.
+    const mayBeHeld =
+      operation.review !== undefined ||
+      operation.why?.code === 'waits_for_go_on' ||
+      questionNow(facts) !== undefined;
     if (facts === undefined || !mayBeHeld) return { review, documents: [] };
     const trial = decide(operation, commandOf(review)(operation, []), at);
     const after = trial.events?.some(({ type }) => type === 'review_opened') && decided(operation, trial);

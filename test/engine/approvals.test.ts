@@ -323,7 +323,7 @@ describe('a target that was read for its review', () => {
     world.hold();
     await ledger.decideReview(decision(asked));
     const revoked = await ledger.revocations.revoke(decision(asked));
-    const { review } = (revoked.revoked ? revoked.operation : asked) as Operation;
+    const { review } = revoked.revoked ? revoked.operation : asked;
     expect(review).toMatchObject({ because: { code: 'approval_revoked' }, seen: asked.review?.seen });
     task.due = 'Tue';
     world.release();

@@ -79,7 +79,8 @@ describe('the list of a run', () => {
       'awaiting_approval',
     ]);
     expect((await ledger.readings.record(denied.id))?.operation.review?.decision?.kind).toBe('denied');
-    expect(records.map(({ vm }) => vm).toSorted()).toEqual(['a', 'b']);
+    expect(new Set(records.map(({ vm }) => vm))).toEqual(new Set(['a', 'b']));
+    expect(records).toHaveLength(2);
   });
 
   test('has one decision, however many decide, and finishes under the first name', async () => {

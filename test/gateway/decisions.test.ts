@@ -372,3 +372,47 @@ test('what waits in a run is approved as one list on a terminal; what was denied
     /^counterfoil: Nothing was decided: no list of the run 'the cutover' with that digest/,
   );
 });
+
+test('a kind of write is granted on a terminal for one run, with the rule in words, and ends when it is revoked', async () => {
+  const { asked, call, data, records } = await setup(CUTOVER);
+  const run = { 'counterfoil/run': 'billing' };
+  const dns = (name: string) => ({ name, type: 'A', value: '10.0.0.2' });
+  const waiting = await asked('update_dns_record', dns('a.example.com'), run);
+  const machine = await asked('decommission_vm', { vm: 'vm-17', name: 'billing-db-old' }, run);
+  const owner = ownerOf(data);
+  const give = (operation: Operation) =>
+    owner.run(
+      'grant',
+      'give',
+      operation.id,
+      '--digest',
+      operation.digest.slice(0, 12),
+      '--for',
+      '2h',
+      '--by',
+      'Mara',
+    );
+  const given = await give(waiting);
+  expect([given.code, given.stderr]).toEqual([0, '']);
+  expect(given.screen).toContain(
+    'To be granted: update_dns_record on cutover is sent without asking in the run "billing"',
+  );
+  const id = /grant_[0-9a-f]{16}/.exec(given.stdout)?.[0] ?? '';
+  const floor = await give(machine);
+  expect(floor.code).toBe(4);
+  expect(floor.stderr).toContain(
+    'what cannot be taken back, and what nobody has classified, is decided each time.',
+  );
+  expect((await call('update_dns_record', dns('b.example.com'), run)).isError).toBeUndefined();
+  const listed = await counterfoil(['grant', 'list', '--data', data]);
+  expect(listed.stdout).toMatch(
+    /^grant_\w+ {2}in force: update_dns_record on cutover is sent .*; given by Mara at /,
+  );
+  const ended = await counterfoil(['grant', 'revoke', id, '--by', 'Luis', '--data', data]);
+  expect(ended.stdout).toMatch(
+    /revoked by Luis at .*What it has let through is not taken back; what has not left is held\./,
+  );
+  expect(textOf(await call('update_dns_record', dns('c.example.com'), run))).toMatch(/^NOT SENT YET — /);
+  expect(records('update_dns_record')).toMatchObject([{ name: 'b.example.com' }]);
+  expect(records('decommission_vm')).toEqual([]);
+});
