@@ -16,6 +16,8 @@ export function approve(id: string | undefined, options: ApproveOptions): Promis
       );
     return approveRun(run, options);
   }
+  if (options.dryRun === true)
+    throw new CommandFault(EXIT.usage, '--dry-run is for the list of a run: name it with --run.');
   if (id === undefined)
     throw new CommandFault(EXIT.usage, 'Name the operation to approve (op_…), or a run with --run.');
   if (digest === undefined)

@@ -62,7 +62,7 @@ async function setup({ config, contracts, server: serverIn }: World = FIXTURE) {
   const folder = cleanUps.folder();
   const data = join(folder, 'data');
   writeFileSync(join(folder, 'tools.json'), JSON.stringify(TOOLS));
-  writeFileSync(join(folder, 'plan.json'), JSON.stringify({ note: { does: 'die' } }));
+  writeFileSync(join(folder, 'plan.json'), JSON.stringify({ note: { does: 'die' }, wipe: { does: 'hold' } }));
   let laterMs = 0;
   const system = systemEnvironment();
   const environment = { ...system, now: () => system.now() + laterMs };
@@ -121,6 +121,8 @@ async function setup({ config, contracts, server: serverIn }: World = FIXTURE) {
       await gateway.call('note', {});
     },
     isBack: () => rmSync(join(folder, 'down')),
+    /** What it holds back is answered. */
+    answers: () => writeFileSync(join(folder, 'release'), ''),
   };
 }
 
@@ -164,6 +166,20 @@ describe('an approval', () => {
     expect(textOf(await call('erase', { thing: 7 }))).toMatch(
       /^NOT SENT — held \(op_\w+\)\. The approval was revoked by "?Luis"?\./,
     );
+    // What has left is not recalled: it goes on to be known, and nothing more is sent.
+    const wipe = await asked('wipe', { disk: 1 });
+    await approve(wipe);
+    await until(() => calls('wipe').length === 1, 'the write to be out');
+    const late = await counterfoil(['revoke', wipe.id, '--digest', wipe.digest, '--data', data]);
+    expect(late.stdout).toContain(
+      'What had left is not recalled: nothing was taken back at the destination. No later attempt starts.',
+    );
+    world.answers();
+    expect((await as(wipe.id, 'closed')).effect).toBe('accepted');
+    expect((await counterfoil(['show', wipe.id, '--data', data])).stdout).toMatch(
+      /allowed +approved by Mara at .*; revoked by .* \(strength: same_account\)/,
+    );
+    expect(calls('wipe')).toHaveLength(1);
     // What was said of the first review does not count for the one that took its place.
     expect(await approve(erase)).toMatchObject({ decided: false, refusal: 'review_differs' });
     expect(calls('erase')).toEqual([]);
