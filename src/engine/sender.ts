@@ -289,7 +289,8 @@ export class Sender {
     const scope = facts && scopeNow(context, facts);
     const again = facts && (await this.reviews.recheck(record.operation, facts, payload.arguments));
     // It does not say how the target stands: nothing is sent before it does.
-    const isSilent = again?.seen.read === false && again.seen.why !== 'unreadable';
+    const isSilent =
+      again?.seen.read === false && (again.seen.why === 'no_answer' || again.seen.why === 'not_asked');
     const isConnected = facts !== undefined && !isSilent;
     context.reached('before_attempt_commit');
     const notedAt = environment.monotonic();

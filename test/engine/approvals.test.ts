@@ -258,6 +258,7 @@ describe('a target that was read for its review', () => {
     const task = { due: 'Fri' };
     const sent: unknown[] = [];
     let isHeld = false;
+    let known = facts;
     let get = (): unknown => ({ content: [{ type: 'text', text: JSON.stringify(task) }] });
     const ledger = await world.open({
       destinations: [
@@ -267,7 +268,7 @@ describe('a target that was read for its review', () => {
           asks: { get: () => (isHeld ? Promise.reject(new Error('no answer')) : get()) },
         }),
       ],
-      factsFor: () => facts,
+      factsFor: () => known,
       report: () => {},
     });
     const call = {
@@ -290,6 +291,10 @@ describe('a target that was read for its review', () => {
       ledger,
       sent,
       task,
+      /** The contract no longer says how it is read. */
+      forgets: () => {
+        known = factsOf('set_due', { class: 'irreversible' });
+      },
       answers: (next: () => unknown) => void (get = next),
     };
   }
@@ -341,6 +346,16 @@ describe('a target that was read for its review', () => {
     expect(held.review?.because).toEqual({ code: 'target_unreadable' });
     expect(gone.sent).toEqual([]);
     await gone.close();
+    const untold = await reviewed();
+    untold.forgets();
+    await untold.ledger.decideReview(decision(untold.asked));
+    await until(
+      untold.ledger,
+      untold.asked.id,
+      ({ review }) => review?.because?.code === 'target_unreadable',
+    );
+    expect(untold.sent).toEqual([]);
+    await untold.close();
     const silent = await reviewed();
     silent.answers(() => {
       throw new Error('no answer');
