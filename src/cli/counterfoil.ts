@@ -32,6 +32,11 @@ const DIGEST = [
   'the digest that was shown, or at least its first 12 digits',
   once,
 ] as const;
+const REVIEW = [
+  '--review <id>',
+  'the review that was looked at (rev_…), where it takes the place of an earlier one',
+  once,
+] as const;
 const BY = ['--by <name>', 'who decides (this account, when absent)', once] as const;
 const CODES =
   '\nExit codes: 0 as asked · 1 internal · 2 usage or configuration · 3 not found · 4 not allowed · 5 conflict ·\n10 waiting for approval, or to be sent · 11 accepted, not checked · 12 outcome unknown (never repeat it) · 13 not sent or rejected · 14 stopped';
@@ -219,9 +224,13 @@ function program(): Command {
   stopCommands(root, common);
   root
     .command('approve')
-    .description('allow one operation, exactly as it was shown')
-    .argument('<id>', 'the operation (op_…)')
-    .requiredOption(...DIGEST)
+    .description(
+      'allow one operation, exactly as it was shown; or, with --run, what waits in a run as one list',
+    )
+    .argument('[id]', 'the operation (op_…)')
+    .option('--run <run>', 'show the list of a run; with its --digest, approve it as one decision', once)
+    .option(...DIGEST)
+    .option(...REVIEW)
     .option(...BY)
     .addOption(
       new Option('--class <class>', 'for a tool that nobody has classified: what it is from now on').choices([
@@ -233,20 +242,67 @@ function program(): Command {
     )
     .option(...DATA)
     .option(...JSON_OUT)
-    .action(async (id: string, options) => {
-      exitCode = await (await import('./decide.ts')).decideReview(id, 'approved', options);
+    .option('--dry-run', 'with --run: tell what would be decided, and record nothing')
+    .action(async (id: string | undefined, options) => {
+      exitCode = await (await import('./approve.ts')).approve(id, options);
     });
   root
     .command('deny')
     .description('refuse one operation; the reason reaches the model')
     .argument('<id>', 'the operation (op_…)')
     .requiredOption(...DIGEST)
+    .option(...REVIEW)
     .option('--reason <text>', 'why, in words for the requester', once)
     .option(...BY)
     .option(...DATA)
     .option(...JSON_OUT)
     .action(async (id: string, options) => {
       exitCode = await (await import('./decide.ts')).decideReview(id, 'denied', options);
+    });
+  root
+    .command('revoke')
+    .description('take an approval back: nothing more is sent under it, and what has left is not recalled')
+    .argument('<id>', 'the operation (op_…)')
+    .requiredOption(...DIGEST)
+    .option('--reason <text>', 'why, for whoever is asked next', once)
+    .option(...BY)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (id: string, options) => {
+      exitCode = await (await import('./revoke.ts')).revokeApproval(id, options);
+    });
+  const grant = root
+    .command('grant')
+    .description('kinds of writes that are sent without asking, in one run and for a time');
+  grant
+    .command('give')
+    .description('for the tool of a waiting operation, in its run; asks for the passphrase')
+    .argument('<id>', 'the operation that waits (op_…)')
+    .requiredOption(...DIGEST)
+    .requiredOption('--for <time>', 'such as 15m, 2h or PT1H; at most 24h', once)
+    .option(...BY)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (id: string, options) => {
+      exitCode = await (await import('./grant.ts')).giveGrant(id, options);
+    });
+  grant
+    .command('list')
+    .description('what was granted, in words, with what has ended')
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (options) => {
+      exitCode = await (await import('./grant.ts')).listGrants(options);
+    });
+  grant
+    .command('revoke')
+    .description('end a grant at once')
+    .argument('<grant>', 'as grant list names it (grant_…)')
+    .option(...BY)
+    .option(...DATA)
+    .option(...JSON_OUT)
+    .action(async (id: string, options) => {
+      exitCode = await (await import('./grant.ts')).revokeGrant(id, options);
     });
   root
     .command('again')

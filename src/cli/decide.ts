@@ -7,7 +7,7 @@ import { labelOf, sentenceOf } from '../core/wording.ts';
 import type { DecisionResult, Ledger, OwnerRule, ReviewDecision } from '../engine/ledger.ts';
 import { localAccount, ownPrincipal } from './account.ts';
 import { dataDirectory, withLedger } from './data-directory.ts';
-import { instant, payloadLines, printable } from './lines.ts';
+import { instant, printable, reviewLines } from './lines.ts';
 import { CommandFault, EXIT, print, printJson } from './output.ts';
 import { askPassphrase, knownOwner } from './passphrase.ts';
 import { toType } from './starter.ts';
@@ -16,6 +16,7 @@ export interface DecideOptions {
   readonly data?: string;
   readonly json?: boolean;
   readonly digest: string;
+  readonly review?: string;
   readonly by?: string;
   readonly reason?: string;
   readonly class?: OwnerRule['class'];
@@ -28,12 +29,7 @@ export async function decideReview(
   kind: 'approved' | 'denied',
   options: DecideOptions,
 ): Promise<number> {
-  if (!/^[0-9a-f]{12,64}$/.test(options.digest)) {
-    throw new CommandFault(
-      EXIT.usage,
-      `--digest wants at least the first 12 digits of the digest that was shown (0-9, a-f), and was given ${printable(JSON.stringify(options.digest))}.`,
-    );
-  }
+  checkDigest(options.digest);
   const by = options.by ?? localAccount();
   checkPersonName(by);
   return withLedger(options.data, async (ledger) => {
@@ -44,22 +40,23 @@ export async function decideReview(
       by,
       principal: ownPrincipal(),
       strength: 'same_account',
+      ...(options.review === undefined ? {} : { review: options.review }),
       ...(options.reason === undefined ? {} : { comment: options.reason }),
       ...(options.class === undefined ? {} : { toolClass: options.class }),
     };
+    const first = await sameBefore(ledger, asked);
+    if (first !== undefined) {
+      if (options.json === true) printJson({ ...decisionJson(first), rule: null });
+      else print(`${first.id}  was ${kind} by ${printable(by)} before; nothing was recorded now.`);
+      return EXIT.done;
+    }
     const result = await ledger.decideReview(await asStrongAsNeeded(ledger, asked, options));
     if (!result.decided) throw refusal(id, result);
     const { operation, rule } = result;
     const decision = operation.review?.decision ?? operation.review?.approvals?.at(-1);
     const missing = kind === 'approved' && operation.review ? approvalsMissing(operation.review) : 0;
     if (options.json === true) {
-      printJson({
-        operation: operation.id,
-        decision,
-        stage: operation.stage,
-        effect: operation.effect,
-        rule: rule ?? null,
-      });
+      printJson({ ...decisionJson(operation), rule: rule ?? null });
       return EXIT.done;
     }
     print(`${operation.id}  ${kind} by ${printable(decision?.by ?? '')} at ${instant(decision?.at ?? 0)}`);
@@ -78,6 +75,27 @@ export async function decideReview(
     }
     return EXIT.done;
   });
+}
+
+/** @throws {CommandFault} for what can be no digest, or too little of one */
+export function checkDigest(digest: string): void {
+  if (/^[0-9a-f]{12,64}$/.test(digest)) return;
+  throw new CommandFault(
+    EXIT.usage,
+    `--digest wants at least the first 12 digits of the digest that was shown (0-9, a-f), and was given ${printable(JSON.stringify(digest))}.`,
+  );
+}
+
+/** The operation, where the same person has decided the same before: deciding twice yields the first decision (I15). */
+async function sameBefore(ledger: Ledger, asked: ReviewDecision): Promise<Operation | undefined> {
+  const refused = await ledger.refusalOf(asked);
+  if (refused?.refusal !== 'already_decided') return undefined;
+  const decision = refused.operation?.review?.decision;
+  return decision?.kind === asked.kind && decision.by === asked.by ? refused.operation : undefined;
+}
+
+function decisionJson({ effect, id, review, stage }: Operation): object {
+  return { operation: id, decision: review?.decision, stage, effect };
 }
 
 /** @throws {CommandFault} where it could be taken for something else when it is shown */
@@ -123,14 +141,15 @@ async function asStrongAsNeeded(
 export async function approvalLines(
   ledger: Ledger,
   { operation: id, toolClass }: Pick<ReviewDecision, 'operation' | 'toolClass'>,
+  version?: number,
 ): Promise<readonly string[]> {
   const reading = await ledger.readings.operation(id);
   if (reading === undefined) return [];
-  const { looked, operation, payload, target } = reading;
+  const { looked, operation, payload, shown, target } = reading;
   const isAgain = operation.orderedBy !== undefined;
   return [
-    `To be approved: ${operation.id}, ${printable(operation.tool)} on ${operation.destination}${target === undefined ? '' : `, ${printable(target)}`}`,
-    ...payloadLines(payload.text),
+    `To be approved: ${operation.id}${version === undefined ? '' : `@${version}`}, ${printable(operation.tool)} on ${operation.destination}${target === undefined ? '' : `, ${printable(target)}`}`,
+    ...reviewLines(shown, payload.text),
     `    digest ${operation.digest}`,
     ...(isAgain ? [sentenceOf(operation)] : []),
     ...(isAgain && looked !== undefined ? [`    looked at ${printable(JSON.stringify(looked))}`] : []),
@@ -159,6 +178,11 @@ function refusal(id: string, result: Extract<DecisionResult, { decided: false }>
         `Nothing was changed: ${shown} was ${decision?.kind ?? 'decided'} by ${printable(decision?.by ?? 'somebody')} at ${instant(decision?.at ?? 0)}. The first decision stands.`,
       );
     }
+    case 'review_differs':
+      return new CommandFault(
+        EXIT.conflict,
+        `Nothing was decided: another review of ${shown} is open than the one that was looked at. Look at it again (${toType(`show ${shown}`)}) and name it with --review.`,
+      );
     case 'class_not_asked':
       return new CommandFault(
         EXIT.usage,

@@ -39,6 +39,14 @@ export function payloadLines(text: string): readonly string[] {
     : shown;
 }
 
+/** The review as it was stored, whole; without one, the payload as it is. */
+export function reviewLines(shown: readonly string[] | undefined, payload: string): readonly string[] {
+  if (shown === undefined) return payloadLines(payload);
+  const lines = shown.slice(0, PAYLOAD_LINES_MAX).map((line) => `    ${printable(line)}`);
+  const more = shown.length - PAYLOAD_LINES_MAX;
+  return more > 0 ? [...lines, `    … ${more} more lines; show them with --json`] : lines;
+}
+
 export function evidenceLine(piece: Evidence): string {
   return `${instant(piece.observedAt)}  ${findingWords(piece)}`;
 }
@@ -96,6 +104,8 @@ function eventWords({ event }: HistoryEntry): string {
     case 'approved':
     case 'denied':
       return `${event.type} by ${printable(event.decision.by)} (strength: ${event.decision.strength})`;
+    case 'revoked':
+      return `the approval was revoked by ${printable(event.revocation.by)} (strength: ${event.revocation.strength})`;
     case 'attempt_started':
       return `attempt ${event.attempt.number} recorded as started, before anything was sent`;
     case 'leg_recorded':
@@ -162,6 +172,7 @@ function reasonWords(why: Why): string {
     case 'replaced':
       return `${why.by} took its place`;
     case 'given_up':
+    case 'approval_revoked':
     case 'stated':
       return `by ${printable(why.by)}`;
     default:

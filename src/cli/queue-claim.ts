@@ -74,7 +74,7 @@ function refused(cause: string, { claim }: Extract<ClaimResult, { claimed: false
 }
 
 /** @throws {CommandFault} for what is no time, or a longer one than anybody can mean */
-function timeOf(text: string | undefined): number {
+export function timeOf(text: string | undefined): number {
   if (text === undefined) return CLAIM_DEFAULT_MS;
   const [, count, unit] = /^(\d{1,6})([mh])$/.exec(text) ?? [];
   const ms = count === undefined ? durationMs(text) : Number(count) * (unit === 'h' ? 60 : 1) * MINUTE_MS;

@@ -7,7 +7,7 @@ import { labelOf, sentenceOf, statedWords } from '../core/wording.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import type { HistoryEntry, OperationReading } from '../engine/readings.ts';
 import { withLedger } from './data-directory.ts';
-import { evidenceLine, historyLine, instant, payloadLines, printable } from './lines.ts';
+import { evidenceLine, historyLine, instant, payloadLines, printable, reviewLines } from './lines.ts';
 import { CommandFault, EXIT, exitCodeOf, print, printJson } from './output.ts';
 import { toType } from './starter.ts';
 
@@ -126,6 +126,7 @@ export function asJson(reading: ShownReading, history: readonly HistoryEntry[]):
     digest: operation.digest,
     intact: reading.isIntact,
     payload: reading.payload.text,
+    ...(reading.shown === undefined ? {} : { review: reading.shown }),
     ...(reading.difference === undefined ? {} : { difference: reading.difference }),
     ...(reading.reason === undefined ? {} : { reason: reading.reason }),
     ...(reading.looked === undefined ? {} : { looked: reading.looked }),
@@ -158,6 +159,7 @@ function asLines(reading: ShownReading, history: readonly HistoryEntry[]): reado
     ...differenceLines(reading).map((line) => line.slice(2)),
     ...reasonLines(reading).map((line) => line.slice(2)),
     ...statementLines(reading).map((line) => `stated   ${line}`),
+    ...(reading.shown === undefined ? [] : ['review', ...reviewLines(reading.shown, '')]),
     'payload',
     ...payloadLines(reading.payload.text),
     'evidence',
@@ -199,12 +201,23 @@ function allowedBy(
       approval.by === operation.requester ? `${approval.by}, who is also the requester` : approval.by;
     const list =
       approval.list === undefined ? '' : `, one decision for the list ${approval.list.slice(0, 12)}`;
-    return `${approval.kind} by ${printable(by)} at ${instant(approval.at)} (strength: ${approval.strength})${list}`;
+    const { revoked } = operation.review ?? {};
+    const ended =
+      revoked === undefined
+        ? ''
+        : `; revoked by ${printable(revoked.by)} at ${instant(revoked.at)} (strength: ${revoked.strength})`;
+    return `${approval.kind} by ${printable(by)} at ${instant(approval.at)} (strength: ${approval.strength})${list}${ended}`;
   }
   if (operation.rule !== undefined) return `by the rule ${operation.rule}`;
   return operation.review === undefined
     ? 'not yet'
     : `not yet: a person is asked until ${instant(operation.review.expiresAt)}`;
+}
+
+/** A review that takes the place of another one is named: what was said of the earlier one does not count for it. */
+export function decisionCommand({ digest, id, review }: Operation): string {
+  const which = review?.because === undefined ? '' : ` --review ${review.id}`;
+  return `approve ${id} --digest ${digest.slice(0, 12)}${which}`;
 }
 
 function classHint(given: string): string {
@@ -227,8 +240,8 @@ export function queueLines(reading: ShownReading): readonly string[] {
     ...lines,
     ...differenceLines(reading),
     ...reasonLines(reading),
-    ...payloadLines(reading.payload.text),
-    `  To decide: ${toType(`approve ${operation.id} --digest ${operation.digest.slice(0, 12)}`)}   (or: deny … --reason TEXT)`,
+    ...reviewLines(reading.shown, reading.payload.text),
+    `  To decide: ${toType(decisionCommand(operation))}   (or: deny … --reason TEXT)`,
     ...(question === 'unclassified' ? [classHint('ordinary')] : []),
     ...(question === 'tool_changed' ? [classHint(operation.classBefore ?? 'ordinary')] : []),
   ];

@@ -46,7 +46,9 @@ import {
 export function answerText(operation: Operation, words: Surroundings = {}): string {
   const [state = '', ...rest] = answerParts(operation, words);
   const other = words.otherRun === undefined ? '' : `It belongs to another run, of ${named(words.otherRun)}.`;
-  return limitWords(sentences(state, other, ...rest));
+  // Of what is done it is said where the result is.
+  const unlike = operation.stage === 'closed' ? '' : notAppliedBriefly(words);
+  return limitWords(sentences(state, other, unlike, ...rest));
 }
 
 function answerParts(operation: Operation, words: Surroundings): readonly string[] {
@@ -91,7 +93,7 @@ function awaitingParts(operation: Operation, words: Surroundings): readonly stri
       whyWords(because, destination),
       earlierTry(operation),
       'The same call returns this answer; a person has been asked again.',
-      because.code === 'approval_expired'
+      because.code === 'approval_expired' || because.code === 'approval_revoked'
         ? 'Tell the user that a new decision is needed.'
         : 'Other values are a new proposal. Otherwise tell the user what changed.',
     ];
@@ -103,8 +105,10 @@ function awaitingParts(operation: Operation, words: Surroundings): readonly stri
   return [
     `${notSentYet(operation)} — waiting for a person's approval (${id}). ${named(tool)} on ${destination}${subject(words)}.`,
     earlierTry(operation) || `Nothing has reached ${destination}.`,
-    'Do not call this again and do not do it another way; a repeat returns this same operation.',
-    'Go on with independent work.',
+    // Where it is told what was not applied there is no room for all of it.
+    notAppliedBriefly(words) === ''
+      ? 'Do not call this again and do not do it another way; a repeat returns this same operation. Go on with independent work.'
+      : 'Do not call this again or do it another way.',
     `To wait: ${asking(operation, words)}, at most twice; then tell the user${until}${where}, with the reference, and end your turn.`,
   ];
 }
@@ -148,7 +152,9 @@ function unknownParts(operation: Operation, words: Surroundings): readonly strin
     `OUTCOME UNKNOWN — sent ${times(operation)} at ${clock(lastSentAt(operation))} UTC, ${answered} (${id}).`,
     `${may} It is being looked up${next}.`,
     'Do not repeat it, reword it, or reach the same effect another way. Do not call it done or failed.',
-    `Go on with work that does not touch it. Next: ${asking(operation, words)}.`,
+    // There is room for one of the two.
+    notAppliedBriefly(words) === '' ? 'Go on with work that does not touch it.' : '',
+    `Next: ${asking(operation, words)}.`,
   ];
 }
 
@@ -266,11 +272,21 @@ function recordSentence(operation: Operation): string {
 
 const NOT_APPLIED_MAX = 4;
 
-function notAppliedSentence({ notApplied = [] }: Surroundings): string {
-  if (notApplied.length === 0) return '';
-  const more = notApplied.length - NOT_APPLIED_MAX;
-  const shown = notApplied.slice(0, NOT_APPLIED_MAX).map((name) => named(name, ARGUMENT));
-  return `Different this time and NOT applied: ${[...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ')}.`;
+function notAppliedSentence(words: Surroundings): string {
+  const names = notAppliedNames(words, NOT_APPLIED_MAX);
+  return names === '' ? '' : `Different this time and NOT applied: ${names}.`;
+}
+
+/** Beside work that is open, of which there is more to be said: this version was not sent, and is not asked about. */
+function notAppliedBriefly(words: Surroundings): string {
+  const names = notAppliedNames(words, 2);
+  return names === '' ? '' : `NOT applied: ${names}.`;
+}
+
+function notAppliedNames({ notApplied = [] }: Surroundings, max: number): string {
+  const more = notApplied.length - max;
+  const shown = notApplied.slice(0, max).map((name) => named(name, ARGUMENT));
+  return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ');
 }
 
 /** Closed and known not to have happened: not sent at all, or not sent again. */

@@ -50,7 +50,10 @@ function authorityOfClass(facts: ToolFacts): Authority {
   switch (facts.class) {
     case 'ordinary':
     case 'interactive':
-      return mode === 'strict' ? { allowed: false, question: 'strict' } : { allowed: true, rule };
+      if (mode !== 'strict') return { allowed: true, rule };
+      return facts.granted === undefined
+        ? { allowed: false, question: 'strict' }
+        : { allowed: true, rule: `${facts.granted.id} (given by ${facts.granted.by})` };
     case 'irreversible':
       return { allowed: false, question: 'irreversible' };
     case 'unclassified':
@@ -63,6 +66,19 @@ export function questionNow(facts: ToolFacts | undefined, verdict?: Verdict): Re
   if (facts === undefined || facts.class === 'read') return undefined;
   const authority = authorityFor(facts, verdict);
   return authority.allowed ? undefined : (authority.question ?? 'policy');
+}
+
+/** What a standing permission may be given for: never what the floor protects, and nothing that nobody has classified. */
+export function mayBeGranted(toolClass: ToolClass): boolean {
+  return toolClass === 'ordinary' || toolClass === 'interactive';
+}
+
+/**
+ * Whether one decision for a list may answer the question. What asks for more than whether these bytes are sent (what a
+ * tool is, whether two are the same work) wants an answer of its own.
+ */
+export function mayBeListed(question: ReviewQuestion): boolean {
+  return question === 'irreversible' || question === 'strict';
 }
 
 export type Strength = NonNullable<Review['decision']>['strength'];
@@ -91,7 +107,7 @@ export function isLooserClass(next: ToolClass, before: ToolClass): boolean {
 /** Whether a person has approved exactly this operation, and the approval is still valid at `at`. */
 export function hasApproval(operation: Operation, at: number): boolean {
   const { review } = operation;
-  if (review?.decision?.kind !== 'approved') return false;
+  if (review?.decision?.kind !== 'approved' || review.revoked !== undefined) return false;
   return review.digest === operation.digest && at <= review.expiresAt;
 }
 
@@ -117,6 +133,8 @@ export interface SendingConditions {
   readonly isDistrusted?: boolean;
   /** An operator's stop over it; a cancel of its run is no matter of waiting. */
   readonly stopped?: StopInForce | undefined;
+  /** What an approval was given on is not so any more: the target was read again before this. */
+  readonly targetNow?: Extract<Why, { readonly code: 'target_changed' | 'target_unreadable' }> | undefined;
   /** The operation that this one supersedes, while that one is not settled. */
   readonly unsettledPredecessor: OperationId | undefined;
   /** What the policy in force says of it now; absent where there is none, or nothing is known of the tool. */
@@ -147,7 +165,9 @@ export function judgeSending(operation: Operation, conditions: SendingConditions
   const lost = lostAuthority(operation, conditions);
   if (lost?.code === 'digest_mismatch') return refuse('park', lost);
   if (lost !== undefined) return refuse(operation.effect === 'unknown' ? 'park' : 'hold', lost);
-  const { goOn } = conditions;
+  const { goOn, targetNow } = conditions;
+  // Of what may have happened already, our own write may be the change.
+  if (targetNow !== undefined && operation.effect !== 'unknown') return refuse('hold', targetNow);
   if (goOn !== undefined) {
     return goOn.standing === 'asked'
       ? refuse('wait', { code: 'waits_for_go_on', operation: goOn.operation })
@@ -188,6 +208,9 @@ function lostAuthority(
   const { review } = operation;
   if (review?.decision?.kind === 'approved' && review.digest !== operation.digest) {
     return { code: 'digest_mismatch' };
+  }
+  if (review?.decision?.kind === 'approved' && review.revoked !== undefined) {
+    return { code: 'approval_revoked', by: review.revoked.by };
   }
   if (accessLost !== undefined) return accessLost;
   if (review?.decision?.kind === 'approved') {

@@ -20,6 +20,10 @@ export const CAUSE_KINDS = [
   'absent',
   'bounds_used_up',
   'approval_expired',
+  /** What a write touches is not what was reviewed. */
+  'target_changed',
+  /** An approval was given, and taken back before it was used up. */
+  'approval_revoked',
   'rule_stricter',
   /** Whoever asked for it or approved it may do so no more. */
   'access_lost',
@@ -118,6 +122,10 @@ function kindOfHeld(why: Why | undefined): CauseKind {
   switch (why?.code) {
     case 'approval_expired':
       return why.waited === undefined ? 'approval_expired' : 'no_answer';
+    case 'target_changed':
+    case 'target_unreadable':
+      return 'target_changed';
+    case 'approval_revoked':
     case 'rule_stricter':
     case 'access_lost':
     case 'go_on_refused':

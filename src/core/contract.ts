@@ -509,6 +509,8 @@ export interface ToolFacts {
   };
   /** Its owner's rules, which say of each call what they ask for; judged again when it is sent. */
   readonly policy?: Policy;
+  /** A standing permission that is in force for this tool in the run of the call; no part of what "the same rule" means. */
+  readonly granted?: { readonly id: string; readonly by: string };
   /** SHA-256 of the canonical form of the others: what "the same rule" means. */
   readonly digest: string;
 }

@@ -27,6 +27,7 @@ import {
   type Review,
   type ReviewedBy,
   type ReviewQuestion,
+  type Revocation,
   type StatedResolution,
   type Why,
   wasEndedByWill,
@@ -39,6 +40,8 @@ import { type Ending, whyOf } from './stop.ts';
 export interface NewReview {
   readonly id: string;
   readonly expiresAt: number;
+  readonly shown?: ContentDigest;
+  readonly seen?: NonNullable<Review['seen']>;
 }
 
 export type Command =
@@ -92,6 +95,12 @@ export type Command =
       readonly digest: string;
       readonly decision: ReviewedBy;
     }
+  | {
+      readonly type: 'revoke_approval';
+      readonly digest: string;
+      readonly revocation: Revocation;
+      readonly newReview: NewReview;
+    }
   | { readonly type: 'lapse_review' }
   | {
       readonly type: 'reopen';
@@ -125,6 +134,8 @@ export type RefusalCode =
   /** It is no longer what the person had seen. */
   | 'changed'
   | 'already_decided'
+  | 'already_revoked'
+  | 'no_approval'
   | 'digest_differs'
   | 'no_open_review'
   | 'review_expired'
@@ -171,6 +182,8 @@ export function decide(operation: Operation | undefined, command: Command, at: n
       return events(stageOf(operation, command.facts, command.bounds, at));
     case 'decide_review':
       return decideReview(operation, command, at);
+    case 'revoke_approval':
+      return revokeApproval(operation, command, at);
     case 'lapse_review':
       return lapseReview(operation, at);
     case 'reopen':
@@ -478,11 +491,12 @@ function decideReview(
 ): Decision {
   const { review } = operation;
   if (review === undefined || review.id !== command.review) return { refusal: 'no_open_review' };
-  if (review.decision !== undefined) return { refusal: 'already_decided' };
   if (review.digest !== command.digest) return { refusal: 'digest_differs' };
+  if (review.decision !== undefined) return { refusal: 'already_decided' };
   if (operation.stage !== 'awaiting_approval') return { refusal: 'no_open_review' };
   if (at > review.expiresAt) return { refusal: 'review_expired' };
-  const { decision } = command;
+  const { shown } = review;
+  const decision = shown === undefined ? command.decision : { ...command.decision, shown };
   const toolClass = review.question === 'irreversible' ? 'irreversible' : operation.toolClass;
   if (decision.kind === 'approved' && !isStrongEnough(decision.strength, toolClass)) {
     return { refusal: 'strength_too_low' };
@@ -508,6 +522,50 @@ function approve({ requester }: Operation, review: Review, decision: ReviewedBy,
 /** How many persons have still to approve it. */
 export function approvalsMissing(review: Review): number {
   return Math.max(0, (review.demands?.quorum?.persons ?? 1) - approversOf(review).length);
+}
+
+/**
+ * Takes an approval back. What waits under it is held, and a person is asked anew; what is on its way goes on to be
+ * known, and no attempt starts after it.
+ */
+function revokeApproval(
+  operation: Operation,
+  command: Extract<Command, { type: 'revoke_approval' }>,
+  at: number,
+): Decision {
+  const { effect, review, stage } = operation;
+  if (review === undefined) return { refusal: 'no_approval' };
+  if (review.digest !== command.digest) return { refusal: 'digest_differs' };
+  const earlier = revocationOf(review);
+  if (earlier !== undefined) return { refusal: 'already_revoked' };
+  if (review.decision?.kind !== 'approved') return { refusal: 'no_approval' };
+  // What is closed is sent again under a new approval alone: there is nothing left to take back.
+  if (stage === 'closed') return { refusal: 'not_at_this_stage' };
+  const { newReview, revocation } = command;
+  const revoked: OperationEvent = { type: 'revoked', at, revocation };
+  if (stage !== 'ready') return events(revoked);
+  const why: Why = { code: 'approval_revoked', by: revocation.by };
+  if (effect === 'unknown') return events(revoked, { type: 'parked', at, why });
+  return events(
+    revoked,
+    { type: 'held', at, why },
+    openReview(operation.digest, review.question, { ...newReview, ...shownIn(review) }, at, {
+      because: why,
+      demands: review.demands,
+    }),
+  );
+}
+
+/** What was read and shown for the same bytes before: a person who asks anew has no way to the destination. */
+function shownIn(review: Review | undefined): Pick<NewReview, 'shown' | 'seen'> {
+  const { seen, shown } = review ?? {};
+  return { ...(shown === undefined ? {} : { shown }), ...(seen === undefined ? {} : { seen }) };
+}
+
+/** By whom the approval was taken back: of this review, or of the one that it takes the place of. */
+function revocationOf({ because, decision, revoked }: Review): { readonly by: string } | undefined {
+  if (revoked !== undefined) return revoked;
+  return decision === undefined && because?.code === 'approval_revoked' ? because : undefined;
 }
 
 /** A review that ends undecided closes the operation; while something is unknown it goes back to a person. */
@@ -553,7 +611,8 @@ const LASTING_QUESTIONS: readonly ReviewQuestion[] = [
 
 /** A question about identity, or about going on, stays one until a person has answered it: that nobody did in time is no answer. */
 export function unansweredQuestion({ review }: Operation): ReviewQuestion | undefined {
-  if (review === undefined || review.decision?.kind === 'approved') return undefined;
+  if (review === undefined) return undefined;
+  if (review.decision?.kind === 'approved' && review.revoked === undefined) return undefined;
   return LASTING_QUESTIONS.includes(review.question) ? review.question : undefined;
 }
 
@@ -573,6 +632,7 @@ function orderAgain(
   command: Extract<Command, { type: 'order_again' }>,
   at: number,
 ): Decision {
+  const { review } = operation;
   if (operation.stage !== 'parked' && operation.stage !== 'closed') return { refusal: 'not_at_this_stage' };
   // What was only observed was never guarded: a second one is an operation of its own.
   if (operation.observed !== undefined) return { refusal: 'not_at_this_stage' };
@@ -584,7 +644,7 @@ function orderAgain(
   }
   return events(
     { type: 'ordered_again', at, by: command.by, ...strengthOf(command) },
-    openReview(operation.digest, 'ordered_again', command.newReview, at),
+    openReview(operation.digest, 'ordered_again', { ...command.newReview, ...shownIn(review) }, at),
   );
 }
 

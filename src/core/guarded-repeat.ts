@@ -48,6 +48,14 @@ export function usableGuard(
   );
 }
 
+/** Whether the destination itself refuses the write where the record is not as the request names it. */
+export function bearsPrecondition(facts: ToolFacts): boolean {
+  const { guards = [] } = facts.operation ?? {};
+  return guards.some(
+    (guard) => guard.kind === 'precondition' && isPromised(guard) && isCarried(guard, facts),
+  );
+}
+
 /** Past this day a contract still tells how to look, and no longer how to repeat. */
 function isOverdue(contract: ToolFacts['contract'], at: number): boolean {
   if (contract === undefined) return true;

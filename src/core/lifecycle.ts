@@ -72,6 +72,7 @@ export const TRANSITIONS = {
   approved: { from: ['awaiting_approval'], to: 'ready' },
   approved_in_part: { from: ['awaiting_approval'], to: 'same' },
   denied: { from: ['awaiting_approval'], to: 'closed' },
+  revoked: { from: ['ready', 'sending', 'checking', 'parked'], to: 'same' },
   waiting: { from: ['ready'], to: 'same' },
   held: { from: ['ready'], to: 'held' },
   attempt_started: { from: ['ready'], to: 'sending' },

@@ -65,11 +65,25 @@ export interface Review {
   readonly expiresAt: number;
   /** Why an earlier approval no longer holds, when this review replaces one: the operation is *held*. */
   readonly because?: Why;
+  /** What a person is shown, stored before anybody sees it; absent where the review was opened without a gateway. */
+  readonly shown?: ContentDigest;
+  /** How the target stood when it was read for this review: it is read again, and must be the same, before it is sent. */
+  readonly seen?: { readonly document: ContentDigest; readonly at: number };
   /** What the policy wanted of an approval when the review was opened. */
   readonly demands?: ApprovalDemands;
   /** Approvals of other persons, where more than one is wanted; the last one is the decision. */
   readonly approvals?: readonly ReviewedBy[];
   readonly decision?: ReviewedBy;
+  /** The approval was taken back: no attempt starts under it since, and what had left is not recalled. */
+  readonly revoked?: Revocation;
+}
+
+/** Who took an approval back, and how well that is known. */
+export interface Revocation {
+  readonly by: string;
+  readonly at: number;
+  readonly strength: DecisionStrength;
+  readonly comment?: ContentDigest;
 }
 
 /** One person's answer to a review. */
@@ -82,6 +96,8 @@ export interface ReviewedBy {
   readonly at: number;
   readonly strength: DecisionStrength;
   readonly comment?: ContentDigest;
+  /** What was shown of it, as a content document. */
+  readonly shown?: ContentDigest;
   /** The digest of the frozen list that was decided on as one, where it was; this operation's own is in it. */
   readonly list?: string;
 }
@@ -115,6 +131,16 @@ export type Why =
   | { readonly code: 'waits_until'; readonly until: number }
   /** `waited`: what it had waited for until then, where that is why it was not sent in time. */
   | { readonly code: 'approval_expired'; readonly waited?: 'waits_for_destination' }
+  | { readonly code: 'approval_revoked'; readonly by: string }
+  /** What the write touches is not what was reviewed: the fields, and the versions where they are known. */
+  | {
+      readonly code: 'target_changed';
+      readonly fields: readonly string[];
+      readonly was?: string;
+      readonly is?: string;
+    }
+  /** Whether it is what was reviewed cannot be told: it cannot be read any more. */
+  | { readonly code: 'target_unreadable' }
   /** `rule`: the one of the policy that is not met any more; absent where the tool's class or the mode is. */
   | { readonly code: 'rule_stricter'; readonly rule?: string }
   /** A rule refused it: nobody is asked. */
@@ -354,6 +380,7 @@ export type OperationEvent = Timed &
     /** One of several persons whose approval is wanted. */
     | { readonly type: 'approved_in_part'; readonly decision: ReviewedBy }
     | { readonly type: 'denied'; readonly decision: ReviewedBy }
+    | { readonly type: 'revoked'; readonly revocation: Revocation }
     | { readonly type: 'waiting'; readonly why: Why }
     | { readonly type: 'held'; readonly why: Why }
     | { readonly type: 'attempt_started'; readonly attempt: Attempt }
@@ -507,6 +534,10 @@ function apply(draft: Draft, event: Exclude<OperationEvent, { type: 'proposed' }
     case 'approved_in_part':
       if (draft.review === undefined) throw new Error(`Assertion: ${draft.id} has no review to decide.`);
       draft.review = { ...draft.review, approvals: [...(draft.review.approvals ?? []), event.decision] };
+      return;
+    case 'revoked':
+      if (draft.review === undefined) throw new Error(`Assertion: ${draft.id} has no approval to revoke.`);
+      draft.review = { ...draft.review, revoked: event.revocation };
       return;
     case 'waiting':
       draft.why = event.why;

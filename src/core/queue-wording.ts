@@ -12,6 +12,8 @@ const HEADINGS: { readonly [kind in CauseKind]: (destination: string) => string 
   absent: (destination) => `Looked for on ${destination}, not there`,
   bounds_used_up: (destination) => `Bounds used up, for ${destination}`,
   approval_expired: (destination) => `Approvals expired, for ${destination}`,
+  target_changed: (destination) => `Changed since it was reviewed, on ${destination}`,
+  approval_revoked: (destination) => `Approvals revoked, for ${destination}`,
   rule_stricter: (destination) => `A rule for ${destination} became stricter`,
   access_lost: (destination) => `Access was lost, for work to ${destination}`,
   go_on_refused: (destination) => `Going on after many writes to ${destination} was not approved`,
@@ -34,6 +36,8 @@ const WHAT_TO_DO: { readonly [kind in CauseKind]: string } = {
   absent: 'Another send needs a decision.',
   bounds_used_up: 'No more is tried without a person.',
   approval_expired: 'A new decision is needed.',
+  target_changed: 'Look at what has changed; a new decision is needed.',
+  approval_revoked: 'A new decision is needed.',
   rule_stricter: 'A new decision is needed.',
   access_lost: 'Whoever asked or approved may not any more. A new decision is needed, and their access.',
   go_on_refused: 'A new decision is needed.',
@@ -88,6 +92,10 @@ export function leftOutWords(
       return 'there is nothing to do about it now';
     case 'already_decided':
       return 'it was decided by somebody else';
+    case 'already_revoked':
+      return 'its approval was revoked before';
+    case 'no_approval':
+      return 'it has no approval';
     case 'digest_differs':
       return 'its digest is another one';
     case 'no_open_review':

@@ -41,7 +41,12 @@ export function plain(text: string, room: Room = QUOTE): string {
   const within = line.split(' ').slice(0, room.wordsMax).join(' ').slice(0, room.charactersMax);
   const isCut = within.length < line.length || begun.length < text.length;
   const cut = isCut ? `${within.trimEnd()}…` : within;
-  return cut.replace(UNSEEN, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+  return visible(cut);
+}
+
+/** What could not be seen, written out; all else as it is, however long. */
+export function visible(text: string): string {
+  return text.replace(UNSEEN, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
 /** Whatever might be taken for the end of a quotation. */

@@ -13,7 +13,7 @@ import {
   type Why,
 } from './operation.ts';
 import type { ApprovalDemands, PolicyReason } from './policy.ts';
-import { clock, NAME, named, quoted, sentences, upperFirst } from './quoting.ts';
+import { ARGUMENT, clock, NAME, named, quoted, sentences, upperFirst } from './quoting.ts';
 
 /** Words that the operation itself does not carry, because they are content or configuration. */
 export interface Surroundings {
@@ -464,6 +464,12 @@ export function whyWords(why: Why | undefined, destination: string): string {
   switch (why?.code) {
     case 'approval_expired':
       return 'The approval has expired.';
+    case 'target_changed':
+      return targetChangedWords(why);
+    case 'target_unreadable':
+      return 'The target cannot be read any more, so that nobody can tell whether it is what was reviewed.';
+    case 'approval_revoked':
+      return `The approval was revoked by ${named(why.by)}.`;
     case 'rule_stricter':
       return why.rule === undefined
         ? 'The rule for this tool became stricter.'
@@ -505,6 +511,23 @@ export function whyWords(why: Why | undefined, destination: string): string {
     default:
       return '';
   }
+}
+
+/** `The target changed after the review: version 11 → 12, field "due".` */
+function targetChangedWords({ fields, is, was }: Extract<Why, { readonly code: 'target_changed' }>): string {
+  const shown = fields.slice(0, FIELDS_SHOWN_MAX).map((field) => quoted(field, ARGUMENT));
+  const more = fields.length - shown.length;
+  const parts = [
+    was === undefined && is === undefined ? '' : `version ${versionWords(was)} → ${versionWords(is)}`,
+    shown.length === 0 ? '' : `field ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`,
+  ];
+  return `The target changed after the review: ${parts.filter((part) => part !== '').join(', ')}.`;
+}
+
+const FIELDS_SHOWN_MAX = 2;
+
+function versionWords(version: string | undefined): string {
+  return version === undefined ? 'none' : named(version, ARGUMENT);
 }
 
 /** A length of time in its largest whole unit. */

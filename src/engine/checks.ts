@@ -8,7 +8,9 @@ import { keyOf, presentMembers } from '../core/http-request.ts';
 import type { Operation } from '../core/operation.ts';
 import { isAbsenceProof, usableLookups } from '../core/repeatability.ts';
 import { readLookup, readReadBack } from '../core/reply-reading.ts';
+import type { SeenState } from '../core/review-text.ts';
 import { fillTemplate, type TemplateValues } from '../core/template.ts';
+import { presentQuestion, readTouched } from '../core/touched-state.ts';
 import { unlikeMeans } from '../core/written-version.ts';
 import type { AskReport, Destination, Reply } from '../destination/port.ts';
 import { encodeReply } from './answers.ts';
@@ -175,6 +177,28 @@ export class Checks {
     if (asked.reply.kind !== 'result') return false;
     const { matches } = readReadBack(asked.reply, readback, values);
     return matches === 'inconclusive' ? undefined : matches;
+  }
+
+  /** How the target of a write stands now, before it is written. */
+  async present(facts: ToolFacts, args: JsonObject): Promise<SeenState> {
+    const question = presentQuestion(facts.operation);
+    const destination = this.#context.destinations.get(facts.destination);
+    if (question?.tool === undefined) return { read: false, why: 'no_contract' };
+    if (destination?.isConnected() !== true) return { read: false, why: 'not_asked' };
+    const values = { arguments: args };
+    // What is found by our own reference, or by the record that the write makes, cannot be read before it.
+    if (!fillTemplate(question.tool.arguments, values).ok) return { read: false, why: 'no_contract' };
+    const asked = await this.#ask(
+      destination,
+      question.tool,
+      values,
+      this.#context.settings.readBackTimeoutMs,
+    );
+    if (!asked.answered) return { read: false, why: 'no_answer' };
+    const state = readTouched(asked.reply, question, values);
+    return state === undefined
+      ? { read: false, why: 'unreadable' }
+      : { read: true, at: asked.askedAt, state };
   }
 
   /** `unique` writes after an error: whether a look-up, made now, proves that the earlier one did not happen. */

@@ -19,6 +19,8 @@ import { type EngineContext, newId, SALT_BYTES } from './context.ts';
 import { Deliveries } from './deliveries.ts';
 import { type Draft, draftCall, draftFromRecord, notApplied, type WriteCall } from './draft.ts';
 import { Gaps } from './gaps.ts';
+import { DIGEST_PREFIX_MIN, wholeDigest } from './given-digest.ts';
+import type { Grants } from './grants.ts';
 import type { GuardTrust } from './guard-trust.ts';
 import { Holders } from './holders.ts';
 import { FateUnknown } from './new-operations.ts';
@@ -35,6 +37,8 @@ import { Readings } from './readings.ts';
 import { contentDocument, type OperationRecord, readOperation, withDelivery } from './records.ts';
 import { Repeats } from './repeats.ts';
 import { describe } from './reports.ts';
+import { Revocations } from './revocations.ts';
+import { RunLists } from './run-lists.ts';
 import { Runs } from './runs.ts';
 import { SeenTools } from './seen-tools.ts';
 import { Sender } from './sender.ts';
@@ -51,6 +55,8 @@ export interface ReviewDecision {
   readonly operation: OperationId;
   /** The operation's digest, or at least its first twelve digits: what the person has looked at. */
   readonly digest: string;
+  /** The review that was looked at. An approval wants it where it is not the first: nobody approves anew by repeating. */
+  readonly review?: string;
   readonly kind: 'approved' | 'denied';
   readonly by: string;
   /** Who it is known to be, as rules name principals; `by` where the door knows no more. */
@@ -65,7 +71,7 @@ export type DecisionResult =
   | { readonly decided: true; readonly operation: Operation; readonly rule?: OwnerRule }
   | {
       readonly decided: false;
-      readonly refusal: RefusalCode | 'not_found' | 'digest_too_short' | 'class_not_asked';
+      readonly refusal: RefusalCode | 'not_found' | 'digest_too_short' | 'class_not_asked' | 'review_differs';
       readonly operation?: Operation;
     };
 
@@ -93,8 +99,6 @@ export type AgainAsk = {
   | { readonly person: string; readonly requester?: undefined }
 );
 
-const DIGEST_PREFIX_MIN = 12;
-
 interface Wait {
   readonly waitMs: number;
   readonly signal: AbortSignal | undefined;
@@ -114,6 +118,9 @@ export class Ledger {
   readonly principals: Principals;
   readonly queue: Queue;
   readonly queueActs: QueueActs;
+  readonly revocations: Revocations;
+  readonly runLists: RunLists;
+  readonly grants: Grants;
   readonly tasks: Tasks;
   /** Stopping and lifting by an operator, and a person's cancel of an operation or a run. */
   readonly stops: Stops;
@@ -152,6 +159,9 @@ export class Ledger {
     this.repeats = new Repeats(context);
     this.readings = new Readings(context, this.#holders);
     this.queue = new Queue(context, this.#holders);
+    this.revocations = new Revocations(context);
+    this.runLists = new RunLists(context);
+    this.grants = this.#sender.grants;
     this.queueActs = new QueueActs(context, this.queue);
     this.#notices = new Notices(context, this.readings, this.#sender.recorder);
     this.stops = new Stops(context);
@@ -531,7 +541,7 @@ export class Ledger {
     const { operation } = record;
     const { review } = operation;
     if (review === undefined) return { decided: false, refusal: 'no_open_review', operation };
-    const digest = wholeDigest(review, decision);
+    const digest = wholeDigest(review, decision.digest);
     const at = context.environment.now();
     const comment =
       decision.comment === undefined
@@ -585,7 +595,7 @@ export class Ledger {
       {
         type: 'decide_review',
         review: review?.id ?? '',
-        digest: review === undefined ? '' : wholeDigest(review, decision),
+        digest: review === undefined ? '' : wholeDigest(review, decision.digest),
         decision: {
           kind: decision.kind,
           by: decision.by,
@@ -609,6 +619,7 @@ export class Ledger {
     if (review === undefined) return { decided: false, refusal: 'no_open_review', operation };
     if (decision.digest.length < DIGEST_PREFIX_MIN)
       return { decided: false, refusal: 'digest_too_short', operation };
+    if (isAnotherReview(review, decision)) return { decided: false, refusal: 'review_differs', operation };
     if (decision.toolClass !== undefined && !asksForClass(review)) {
       return { decided: false, refusal: 'class_not_asked', operation };
     }
@@ -726,16 +737,24 @@ export class Ledger {
   }
 }
 
+/**
+ * A review that takes the place of one that no longer held has the same digest: without its own id, what was said of the
+ * earlier one would count for it.
+ */
+function isAnotherReview(review: Review, { digest, kind, review: looked }: ReviewDecision): boolean {
+  if (looked !== undefined) return looked !== review.id;
+  // A denial only makes less happen.
+  if (kind === 'denied') return false;
+  const isReplacement = review.because !== undefined && review.decision === undefined;
+  return isReplacement && wholeDigest(review, digest) === review.digest;
+}
+
 function asksForClass({ question }: Review): boolean {
   return question === 'unclassified' || question === 'tool_changed';
 }
 
 function classGiven(operation: Operation, { toolClass }: ReviewDecision): Exclude<ToolClass, 'unclassified'> {
   return toolClass ?? operation.classBefore ?? 'ordinary';
-}
-
-function wholeDigest(review: Review, { digest }: ReviewDecision): string {
-  return review.digest.startsWith(digest) ? review.digest : digest;
 }
 
 const RULES_MAX = 1_000;

@@ -3,6 +3,7 @@
 
 import { allowanceOf } from '../core/allowance.ts';
 import type { ContentDigest } from '../core/attempt.ts';
+import { questionNow } from '../core/authority.ts';
 import { type Command, decide, decided } from '../core/decide.ts';
 import { sha256Hex } from '../core/digest.ts';
 import { crossRunKey, stepName } from '../core/intent.ts';
@@ -16,11 +17,12 @@ import {
   type ReviewQuestion,
 } from '../core/operation.ts';
 import { recordedVerdict, type Verdict } from '../core/policy.ts';
+import type { SeenState } from '../core/review-text.ts';
 import { type Ending, whyOf } from '../core/stop.ts';
-import { type Change, StoreFault, type StreamWrite } from '../store/port.ts';
+import { type Change, type ContentDocument, StoreFault, type StreamWrite } from '../store/port.ts';
 import { type EngineContext, newId, newReview, SALT_BYTES, scopeNow } from './context.ts';
 import { type Draft, keysOf, payloadText } from './draft.ts';
-import { digestOf } from './payload.ts';
+import { digestOf, targetWords } from './payload.ts';
 import { judgeProposal } from './policy-judging.ts';
 import {
   contentDocument,
@@ -56,6 +58,23 @@ export interface Extras {
 export interface NewOperation {
   readonly record: OperationRecord;
   readonly started?: StartedAttempt;
+}
+
+/** A proposal as it was made, and what is needed to open its review. */
+interface Begun {
+  readonly proposal: Proposal;
+  readonly payload: string;
+  readonly seen: SeenState | undefined;
+  readonly predecessor: OperationRecord | undefined;
+  readonly verdict: Verdict | undefined;
+  /** Something is to be asked before it is sent: the sender does that. */
+  readonly isHeldBack: boolean;
+}
+
+interface FirstEvents {
+  readonly events: readonly OperationEvent[];
+  readonly operation: Operation;
+  readonly documents: readonly ContentDocument[];
 }
 
 /** The latest proposal on a declared step, as just read. */
@@ -96,9 +115,11 @@ export class NewOperations {
     const isBeside = extras.observed !== undefined || extras.question === 'again';
     const step = isBeside ? undefined : await this.stepOf(draft, run);
     const judged = await judgeProposal(context, draft, run.reference);
+    const verdict = judged?.verdict;
+    const seen = await this.#seen(draft, verdict, extras);
     const made = this.#proposal(draft, run, keys[0] ?? '', extras, {
       supersedes: step?.earlier?.operation.id,
-      verdict: judged?.verdict,
+      verdict,
     });
     const isHeldBack =
       extras.observed === undefined && (await this.#sender.principals.mayBeLost(draft.call.requester));
@@ -111,10 +132,11 @@ export class NewOperations {
     );
     const stopped = context.stops.over(made.proposal);
     const ended = extras.ended ?? (stopped && whyOf(stopped));
+    const begun = { ...made, seen, predecessor: step?.earlier, verdict, isHeldBack };
     const first = this.#firstEvents(
       draft,
-      made.proposal,
-      { locks, predecessor: step?.earlier, verdict: judged?.verdict, isHeldBack },
+      begun,
+      locks,
       ended === undefined ? extras : { ...extras, ended },
       at,
     );
@@ -145,7 +167,7 @@ export class NewOperations {
         ...(judged?.writes(operation.id) ?? []),
       ],
       claims: [{ key: made.proposal.intentKey, sequence: extras.sequence, holder: stream }],
-      documents: made.documents,
+      documents: [...made.documents, ...first.documents],
       crossRun: [
         ...(entryKey === undefined ? [] : [{ key: entryKey, stream }]),
         ...openEntries(undefined, operation),
@@ -287,19 +309,12 @@ export class NewOperations {
   /** Proposed, allowed or asked, and started where nothing stands against it. */
   #firstEvents(
     draft: Draft,
-    proposal: Proposal,
-    standing: {
-      readonly locks: LockRecords;
-      readonly predecessor: OperationRecord | undefined;
-      readonly verdict: Verdict | undefined;
-      /** Something is to be asked before it is sent: the sender does that. */
-      readonly isHeldBack: boolean;
-    },
+    { isHeldBack, payload, predecessor, proposal, seen, verdict }: Begun,
+    locks: LockRecords,
     extras: Extras,
     at: number,
-  ): { readonly events: readonly OperationEvent[]; readonly operation: Operation } {
+  ): FirstEvents {
     const context = this.#context;
-    const { isHeldBack, locks, predecessor, verdict } = standing;
     // At most one of the two decisions below opens it.
     const review = newReview(context, at);
     const command: Command = {
@@ -316,7 +331,17 @@ export class NewOperations {
     if (operation === undefined || proposed.events === undefined) {
       throw new Error('Assertion: a proposal of nothing before it was refused.');
     }
-    if (operation.stage !== 'ready') return { events: proposed.events, operation };
+    const { reviews } = this.#sender;
+    if (operation.stage === 'awaiting_approval' && seen !== undefined) {
+      const shown = { operation, payload, target: targetWords(draft.target), facts: draft.facts };
+      const prepared = reviews.prepare(review, shown, seen);
+      const asked = decide(undefined, { ...command, newReview: prepared.review }, at);
+      const after = decided(undefined, asked);
+      if (asked.events === undefined || after === undefined)
+        throw new Error('Assertion: the same proposal was refused.');
+      return { events: asked.events, operation: after, documents: prepared.documents };
+    }
+    if (operation.stage !== 'ready') return { events: proposed.events, operation, documents: [] };
     const destination = context.destinations.get(proposal.destination);
     const isAnswering = extras.observed !== undefined || this.#sender.circuits.isClosed(proposal.destination);
     // A place is claimed with a count of those that are taken: the sender does that too.
@@ -326,7 +351,8 @@ export class NewOperations {
     const isConnected =
       destination?.isConnected() === true && isAnswering && !isBounded && !isAsked && !isHeldBack;
     // Connecting takes time that no claim should be held for: the sender does it, and claims then.
-    if (!isConnected && extras.goOn === undefined) return { events: proposed.events, operation };
+    if (!isConnected && extras.goOn === undefined)
+      return { events: proposed.events, operation, documents: [] };
     const lock =
       extras.observed === undefined
         ? locks.find((one) => lockedBy(one.state, operation.id) !== undefined)
@@ -362,11 +388,23 @@ export class NewOperations {
       },
       at,
     );
-    if (started.events === undefined) return { events: proposed.events, operation };
+    if (started.events === undefined) return { events: proposed.events, operation, documents: [] };
     return {
+      documents: [],
       events: [...proposed.events, ...started.events],
       operation: evolveAll(operation, started.events) ?? operation,
     };
+  }
+
+  /** Where a person is asked, how the target stands; read before anything is recorded, so that it is in the same commit. */
+  async #seen(
+    { call, facts }: Draft,
+    verdict: Verdict | undefined,
+    extras: Extras,
+  ): Promise<SeenState | undefined> {
+    if (extras.observed !== undefined) return undefined;
+    const isAsked = extras.question !== undefined || questionNow(facts, verdict) !== undefined;
+    return isAsked ? this.#sender.reviews.seen(facts, call.arguments) : undefined;
   }
 
   // ── Changed proposals on a declared step ─────────────────────────────────────────────────────────────────

@@ -11,13 +11,16 @@ import {
   openPrefix,
 } from '../core/intent.ts';
 import type { Observed, Operation } from '../core/operation.ts';
+import type { Verdict } from '../core/policy.ts';
 import { type Ending, whyOf } from '../core/stop.ts';
 import { StoreFault, type StreamId } from '../store/port.ts';
 import { type EngineContext, newReview } from './context.ts';
 import { type Draft, keysOf } from './draft.ts';
 import { type Extras, FateUnknown, NewOperations } from './new-operations.ts';
+import { readPayload, targetWords } from './payload.ts';
 import { verdictOf } from './policy-judging.ts';
 import { type OperationRecord, readLocks, readOperation, withDelivery } from './records.ts';
+import type { PreparedReview } from './reviews.ts';
 import type { ResolvedRun, Runs } from './runs.ts';
 import type { Sender, StartedAttempt } from './sender.ts';
 import { takeStep } from './steps.ts';
@@ -84,7 +87,10 @@ export class Proposals {
         await new Promise<void>((resolve) => environment.after(PAUSE_MS, resolve, true));
       const at = environment.now();
       const run = await this.#runs.resolve(call.run, call.requester, call.destination, at);
-      const proposed = await this.#proposeIn({ draft, run, keys: keysOf(this.#context, draft, run), at });
+      const facts = await this.#sender.grants.applied(draft.facts, run.reference.id);
+      const known = facts === draft.facts ? draft : { ...draft, facts };
+      const place: Place = { draft: known, run, keys: keysOf(this.#context, draft, run), at };
+      const proposed = await this.#proposeIn(place);
       if (proposed !== undefined) return proposed;
       this.#runs.forget(run);
     }
@@ -349,14 +355,17 @@ export class Proposals {
       });
       if (withdrawn.stored) this.#sender.onFreed(withdrawn.freed);
     }
+    const verdict = verdictOf(draft, run.reference);
+    const prepared = await this.#preparedReview(earlier.operation, draft, verdict);
     const reopening = takeStep(context, {
       id,
+      documents: prepared.documents,
       command: () => ({
         type: 'reopen',
         by: 'caller',
         facts: draft.facts,
-        newReview: newReview(context, context.environment.now()),
-        verdict: verdictOf(draft, run.reference),
+        newReview: prepared.review,
+        verdict,
         ended: this.#endingNow(earlier.operation, run),
         ...(replaced === undefined ? {} : { supersedes: replaced }),
       }),
@@ -375,6 +384,25 @@ export class Proposals {
   #endingNow(operation: Operation, { cancelled }: ResolvedRun): Ending | undefined {
     const stopped = this.#context.stops.over(operation);
     return cancelled ?? (stopped && whyOf(stopped));
+  }
+
+  /** What a person is shown, where the new round asks one. */
+  async #preparedReview(
+    operation: Operation,
+    { call, facts }: Draft,
+    verdict: Verdict | undefined,
+  ): Promise<PreparedReview> {
+    const review = newReview(this.#context, this.#context.environment.now());
+    const isAsked = (unansweredQuestion(operation) ?? questionNow(facts, verdict)) !== undefined;
+    if (!isAsked) return { review, documents: [] };
+    const { target, text } = await readPayload(this.#context, operation);
+    const { review: _earlier, ...proposed } = operation;
+    const shown = { operation: proposed, payload: text, target: targetWords(target), facts };
+    return this.#sender.reviews.prepare(
+      review,
+      shown,
+      await this.#sender.reviews.seen(facts, call.arguments),
+    );
   }
 
   /** After a COMMIT of unknown fate: the new round is there, or nothing of it was recorded. */

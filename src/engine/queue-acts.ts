@@ -1,6 +1,7 @@
 // What persons do with the queue: each act on operations as they were seen, recorded with a name and its strength.
 // What has changed since it was seen is left out and told; an act that was done already is not done again.
 
+import { mayBeListed } from '../core/authority.ts';
 import { causeOf } from '../core/cause.ts';
 import { type Command, decide, decided, type RefusalCode } from '../core/decide.ts';
 import { type FrozenList, frozenList, type ListedOperation } from '../core/frozen-list.ts';
@@ -18,6 +19,7 @@ import type { CauseClaim, CauseClaims } from './cause-claims.ts';
 import { type EngineContext, newReview, SALT_BYTES } from './context.ts';
 import type { Queue } from './queue.ts';
 import { contentDocument, type OperationRecord, readOperation, streamOf } from './records.ts';
+import { listStream, shownIn } from './run-lists.ts';
 import { takeStep } from './steps.ts';
 
 export interface Actor {
@@ -175,7 +177,7 @@ export class QueueActs {
     );
     const now = this.#context.environment.now();
     const mayAny = await Promise.all(
-      records.map((record, index) => this.#mayRenew(record, targets[index]?.version, actor, now)),
+      records.map((record, index) => this.#mayDecide(record, targets[index]?.version, actor, now, renewal)),
     );
     // A decision that would be taken on nothing is none.
     const isTaken = mayAny.includes(true) && mode.isTrial !== true;
@@ -188,16 +190,69 @@ export class QueueActs {
     return { ...report, list };
   }
 
-  async #mayRenew(
+  /**
+   * One decision for a list that was shown: each operation as it was then. What has changed since is left out, and what
+   * was denied by itself stays so; neither drops nor releases the others.
+   */
+  async approveShown(list: FrozenList, actor: Actor, mode: ActMode = {}): Promise<ActReport> {
+    const now = this.#context.environment.now();
+    const mayAny = await Promise.all(
+      list.operations.map(async ({ operation: id, version }) =>
+        this.#mayDecide(await readOperation(this.#context, id), version, actor, now, listApproval),
+      ),
+    );
+    const isTaken = mayAny.includes(true) && mode.isTrial !== true;
+    const decision = isTaken ? await this.#decidedShown(list, actor, now) : { ...actor, at: now };
+    return this.#act(list.operations, actor, {
+      ...mode,
+      command: (operation) => listApproval(operation, { ...decision, list: list.digest }),
+      isDone: ({ review }) => review?.decision?.list === list.digest,
+    });
+  }
+
+  async #mayDecide(
     record: OperationRecord | undefined,
     seen: number | undefined,
     actor: Actor,
     at: number,
+    command: typeof renewal,
   ): Promise<boolean> {
     if (record === undefined || (await this.#hasChanged(record, seen))) return false;
     if ((await this.#claimOfAnother(record.operation, actor.by)) !== undefined) return false;
     const { operation } = record;
-    return decide(operation, renewal(operation, { ...actor, at, list: '' }), at).events !== undefined;
+    return decide(operation, command(operation, { ...actor, at, list: '' }), at).events !== undefined;
+  }
+
+  /** The one decision on a list that was shown: the first stands, whoever finishes it. */
+  async #decidedShown(
+    { digest }: FrozenList,
+    { by, strength }: Actor,
+    at: number,
+  ): Promise<Actor & { readonly at: number }> {
+    const { store, tenant } = this.#context;
+    const stream = listStream(digest);
+    const [record] = await store.read(tenant, [stream]);
+    if (record === undefined) throw new Error(`Assertion: the list ${digest} was not shown.`);
+    const before = shownIn(record).decision;
+    if (before !== undefined) return before as unknown as Actor & { readonly at: number };
+    const decision = { by, strength, at };
+    const [result] = await store.commit([
+      {
+        tenant,
+        at,
+        writes: [
+          {
+            stream,
+            expectedVersion: record.version,
+            events: [{ type: 'list_decided', act: 'approve', ...decision }],
+            state: { ...(record.state as object), decision },
+          },
+        ],
+      },
+    ]);
+    return result?.outcome === 'stored'
+      ? decision
+      : this.#decidedShown({ digest, operations: [] }, { by, strength }, at);
   }
 
   /** The one row of a decision on a list: the first decision stands. */
@@ -341,5 +396,18 @@ function renewal(
       strength,
       ...(list === undefined ? {} : { list }),
     },
+  };
+}
+
+/** Of a list, only what is asked about the action alone; about anything else nobody is asked here. */
+function listApproval(operation: Operation, decision: Parameters<typeof renewal>[1]): Command {
+  const { digest, review, stage } = operation;
+  const { at, by, list, strength } = decision;
+  const isAsked = stage === 'awaiting_approval' && review !== undefined && mayBeListed(review.question);
+  return {
+    type: 'decide_review',
+    review: isAsked ? review.id : '',
+    digest,
+    decision: { kind: 'approved', by, at, strength, ...(list === undefined ? {} : { list }) },
   };
 }

@@ -7,7 +7,7 @@ import { decodeReply } from './answers.ts';
 import type { EngineContext } from './context.ts';
 import { asItWaits, type Holders } from './holders.ts';
 import { readPayload, type StoredPayload, targetWords } from './payload.ts';
-import { asEvent, asRecord, type OperationRecord, readOperation, streamOf } from './records.ts';
+import { asEvent, asRecord, isUnaltered, type OperationRecord, readOperation, streamOf } from './records.ts';
 import { stopStream } from './stops-in-force.ts';
 
 /** An operation with the content that belongs beside it. */
@@ -22,6 +22,8 @@ export interface OperationReading {
   readonly reason: string | undefined;
   /** Where the person looked who stated a finding, in their words. */
   readonly looked: string | undefined;
+  /** The review as it is shown, line by line; absent where none was stored, or what is stored is not what was. */
+  readonly shown: readonly string[] | undefined;
   /** False when what is stored is no longer what was decided on. */
   readonly isIntact: boolean;
 }
@@ -60,6 +62,7 @@ export class Readings {
       reply: await this.reply(operation),
       reason: await this.#text(operation, operation.reason),
       looked: await this.#text(operation, operation.resolution?.looked),
+      shown: await this.#shown(operation),
       isIntact: payload.digest === operation.digest,
     };
   }
@@ -143,6 +146,14 @@ export class Readings {
     if (why?.code !== 'stopped' || why.reason === undefined)
       return this.#text(operation, quoteDigest(operation));
     return this.#document(stopStream(why.stop), why.reason);
+  }
+
+  async #shown({ id, review }: Operation): Promise<readonly string[] | undefined> {
+    if (review?.shown === undefined) return undefined;
+    const { store, tenant } = this.#context;
+    const [document] = await store.documents(tenant, [{ owner: streamOf(id), digest: review.shown }]);
+    if (document === undefined || !isUnaltered(document)) return undefined;
+    return Buffer.from(document.bytes).toString('utf8').split('\n');
   }
 
   async #text(operation: Operation, digest: string | undefined): Promise<string | undefined> {

@@ -118,6 +118,11 @@ export function saltedDocument(
   return { digest, label, owner, salt, bytes };
 }
 
+/** Whether a document is what its name says: its digest is over salt and content. */
+export function isUnaltered({ bytes, digest, salt }: ContentDocument): boolean {
+  return contentDocument('', '', bytes, salt).digest === digest;
+}
+
 /** The row by which open work is found again; `null` when nothing is left to be done or shown. */
 export function liveRowOf(operation: Operation, worker: string): Omit<LiveRow, 'stream'> | null {
   const row = (dueAt: number, held: string | null): Omit<LiveRow, 'stream'> => ({

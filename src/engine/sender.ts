@@ -2,26 +2,31 @@
 // back, have it looked up and read back. Read → decide → store → touch the world, each beat in its own line.
 
 import { allowanceOf } from '../core/allowance.ts';
-import type { SendingConditions } from '../core/authority.ts';
+import { questionNow, type SendingConditions } from '../core/authority.ts';
 import type { JsonObject } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
+import { type Command, decide, decided, type NewReview } from '../core/decide.ts';
 import type { Finding } from '../core/evidence.ts';
 import { firstSentAt } from '../core/known-facts.ts';
 import { lockedBy } from '../core/locks.ts';
 import { isStatementCurrent, isUnsettled, type Operation } from '../core/operation.ts';
+import type { Verdict } from '../core/policy.ts';
+import type { SeenState } from '../core/review-text.ts';
 import type { ConnectReport, Destination, LateReply, SendReport } from '../destination/port.ts';
 import { Allowances, NoPlace } from './allowances.ts';
 import { encodeReply } from './answers.ts';
 import { Checks } from './checks.ts';
 import { Circuits, isItsOwn } from './circuits.ts';
 import { type EngineContext, newId, newReview, scopeNow } from './context.ts';
+import { Grants } from './grants.ts';
 import { GuardTrust } from './guard-trust.ts';
-import { readPayload, type StoredPayload } from './payload.ts';
+import { readPayload, type StoredPayload, targetWords } from './payload.ts';
 import { judgeSendingNow } from './policy-judging.ts';
 import type { Principals } from './principals.ts';
 import { Recorder } from './recorder.ts';
 import { type LockRecords, type OperationRecord, readOperation } from './records.ts';
 import { describe, factsUnknown, readReport } from './reports.ts';
+import { type PreparedReview, Reviews } from './reviews.ts';
 import { replyTimeoutMs } from './settings.ts';
 import { type Step, takeStep } from './steps.ts';
 import { goOnStanding } from './write-rate.ts';
@@ -70,6 +75,8 @@ export class Sender {
   readonly #allowances: Allowances;
   readonly #checks: Checks;
   readonly principals: Principals;
+  readonly reviews: Reviews;
+  readonly grants: Grants;
   #closing = false;
 
   constructor(context: EngineContext, principals: Principals) {
@@ -80,6 +87,8 @@ export class Sender {
     this.circuits = new Circuits(context);
     this.#allowances = new Allowances(context);
     this.#checks = new Checks(context, this.#recorder, this.circuits);
+    this.reviews = new Reviews(context, this.#checks);
+    this.grants = new Grants(context);
     for (const destination of context.destinations.values()) {
       destination.onLateReply = (late) => void this.#late(destination, late);
     }
@@ -193,9 +202,10 @@ export class Sender {
     const connection = await this.#connected(destination, mayConnect);
     const payload = await readPayload(this.#context, operation);
     await this.#context.refreshFacts();
-    const facts = connection.connected
+    const known = connection.connected
       ? this.#context.factsFor(operation.destination, operation.tool, payload.arguments)
       : undefined;
+    const facts = known && (await this.grants.applied(known, operation.run.id));
     const detail = connection.connected ? `it lists no tool ${operation.tool}` : connection.detail;
     const started = await this.#startInTurn(record, payload, facts, detail);
     return started === undefined ? undefined : this.#send(started);
@@ -293,16 +303,18 @@ export class Sender {
     const scope = facts && scopeNow(context, facts);
     const { operation } = record;
     const judged = await judgeSendingNow(context, this.principals, operation, payload.arguments, facts);
+    const again = facts && (await this.reviews.recheck(operation, facts, payload.arguments));
+    // It does not say how the target stands: nothing is sent before it does.
+    const isSilent =
+      again?.seen.read === false && (again.seen.why === 'no_answer' || again.seen.why === 'not_asked');
+    const isConnected = facts !== undefined && !isSilent;
     context.reached('before_attempt_commit');
     const notedAt = environment.monotonic();
     const at = environment.now();
     let stopsVersion = context.stops.version;
-    const result = await takeStep(context, {
-      id: record.operation.id,
-      from: record,
-      isSending: true,
-      ...(room.beside === undefined ? {} : { beside: room.beside }),
-      command: (operation, locks) => {
+    const commandOf =
+      (review: NewReview) =>
+      (operation: Operation, locks: LockRecords): Extract<Command, { type: 'start_attempt' }> => {
         stopsVersion = context.stops.version;
         return {
           type: 'start_attempt',
@@ -313,14 +325,15 @@ export class Sender {
             startedAt: at,
             sendBy: at + settings.bounds.sendByMs,
           },
-          newReview: newReview(context, at),
+          newReview: review,
           conditions: {
             at,
             facts,
             bounds: settings.bounds,
             digest: payload.digest,
-            connected: facts !== undefined,
-            connectionDetail,
+            connected: isConnected,
+            connectionDetail: isSilent ? 'it does not say how the target stands now' : connectionDetail,
+            targetNow: isSilent ? undefined : again?.targetNow,
             lockedBy: operation.observed === undefined ? firstLock(locks, operation.id) : undefined,
             unsettledPredecessor: predecessor,
             goOn,
@@ -331,7 +344,16 @@ export class Sender {
             noRoom: room.noRoom,
           },
         };
-      },
+      };
+    const about = { facts, seen: again?.seen, verdict: judged?.verdict };
+    const prepared = this.#preparedReview(operation, payload, about, commandOf, at);
+    const result = await takeStep(context, {
+      id: operation.id,
+      from: record,
+      isSending: true,
+      ...(room.beside === undefined ? {} : { beside: room.beside }),
+      command: commandOf(prepared.review),
+      documents: prepared.documents,
     });
     this.onFreed(result.stored ? result.freed : []);
     if (!result.stored || result.record.operation.stage !== 'sending' || facts === undefined)
@@ -347,6 +369,36 @@ export class Sender {
       ...(meta === undefined ? {} : { meta }),
       ...(via === undefined ? {} : { via }),
     };
+  }
+
+  /** What a person is shown, where this attempt is going to be held; what has no facts here is shown without them. */
+  #preparedReview(
+    operation: Operation,
+    { target, text }: StoredPayload,
+    {
+      facts,
+      seen,
+      verdict,
+    }: {
+      readonly facts: ToolFacts | undefined;
+      readonly seen: SeenState | undefined;
+      readonly verdict: Verdict | undefined;
+    },
+    commandOf: (review: NewReview) => (operation: Operation, locks: LockRecords) => Command,
+    at: number,
+  ): PreparedReview {
+    const review = newReview(this.#context, at);
+    // Nearly always nothing can hold it, and then it is not decided twice.
+    const mayBeHeld =
+      operation.review !== undefined ||
+      operation.why?.code === 'waits_for_go_on' ||
+      questionNow(facts, verdict) !== undefined;
+    if (facts === undefined || !mayBeHeld) return { review, documents: [] };
+    const trial = decide(operation, commandOf(review)(operation, []), at);
+    const after = trial.events?.some(({ type }) => type === 'review_opened') && decided(operation, trial);
+    if (!after) return { review, documents: [] };
+    const shown = { operation: after, payload: text, target: targetWords(target), facts };
+    return this.reviews.prepare(review, shown, seen ?? { read: false, why: 'not_asked' });
   }
 
   /** What was decided about going on, where the operation waits for that. */

@@ -111,7 +111,7 @@ export async function goOnStanding(
 ): Promise<'asked' | 'granted' | 'over'> {
   const record = await readOperation(context, operation);
   const review = record?.operation.review;
-  if (review?.decision?.kind === 'approved') {
+  if (review?.decision?.kind === 'approved' && review.revoked === undefined) {
     return at - review.decision.at <= HOUR_MS ? 'granted' : 'over';
   }
   return record?.operation.stage === 'awaiting_approval' ? 'asked' : 'over';

@@ -9,7 +9,7 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 
 /**
  * The name of one history, with its kind before the colon: `op:…`, `run:…`, `lock:…`, `review:…`, `rule:…`,
- * `worker:…`. All streams of one change belong to one tenant.
+ * `shown:…`, `grant:…`, `worker:…`. All streams of one change belong to one tenant.
  */
 export type StreamId = string;
 

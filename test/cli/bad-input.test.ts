@@ -147,7 +147,7 @@ describe('a command that is called wrongly says what is wrong in one sentence an
       'approve without a digest',
       ['approve', 'op_1', '--data', empty],
       2,
-      /required option '--digest <digest>' not specified/,
+      /^counterfoil: --digest is missing: the digest that was shown, or at least its first 12 digits\.$/m,
     ],
     [
       'approve with a digest that is none',

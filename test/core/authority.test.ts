@@ -60,6 +60,18 @@ describe('who must allow a write (D9, guard)', () => {
     });
   }
 
+  test('a grant lets through what waits because its server is strict, by name, and nothing that the floor protects', () => {
+    const granted = { id: 'grant_1', by: 'Mara' };
+    const outcome = (kind: ToolClass): string => {
+      const authority = authorityFor(factsOf({ class: kind, mode: 'strict', granted }));
+      return authority.allowed ? authority.rule : `asks ${authority.question}`;
+    };
+    expect(outcome('ordinary')).toBe('grant_1 (given by Mara)');
+    expect(outcome('interactive')).toBe('grant_1 (given by Mara)');
+    expect(outcome('irreversible')).toBe('asks irreversible');
+    expect(outcome('unclassified')).toBe('asks unclassified');
+  });
+
   test('a read needs no authority, so that asking for one is a bug', () => {
     expect(() => authorityFor(factsOf({ class: 'read' }))).toThrow('Assertion');
   });

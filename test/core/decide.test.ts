@@ -497,6 +497,12 @@ describe('decide_review (I15)', () => {
     expect(asked.state).toBe('awaiting_approval not_sent');
   });
 
+  test('another digest is told as such, also when it is decided', () => {
+    const approved = setup({ facts: IRREVERSIBLE });
+    approved.decides('approved');
+    expect(approved.decides('denied', { digest: 'digest-2' }).refusal).toBe('digest_differs');
+  });
+
   test('a stale tab that decides a withdrawn proposal is refused', () => {
     const asked = setup({ facts: IRREVERSIBLE });
     const review = asked.operation.review?.id ?? '';
@@ -1004,5 +1010,71 @@ describe('the legs of an attempt, where the destination asks back', () => {
     fenced.start();
     fenced.fence();
     expect(fenced.run(leg('att_1', 2))).toEqual({ refusal: 'not_at_this_stage' });
+  });
+});
+
+describe('revoke_approval (D9)', () => {
+  test('holds what waits under it, and asks anew with another review', () => {
+    const approved = setup({ facts: IRREVERSIBLE });
+    approved.decides('approved');
+    const first = approved.operation.review?.id;
+    expect(types(approved.revokes())).toEqual(['revoked', 'held', 'review_opened']);
+    expect(approved.state).toBe('awaiting_approval not_sent');
+    expect(approved.operation.review).toMatchObject({
+      question: 'irreversible',
+      because: { code: 'approval_revoked', by: 'Luis' },
+    });
+    expect(approved.operation.review?.id).not.toBe(first);
+    expect(approved.decides('approved', { review: first ?? '' }).refusal).toBe('no_open_review');
+    expect(approved.start().refusal).toBe('not_at_this_stage');
+    expect(approved.revokes().refusal).toBe('already_revoked');
+    expect(types(approved.decides('approved'))).toEqual(['approved']);
+    expect(types(approved.start())).toEqual(['attempt_started']);
+  });
+
+  test('what is on its way goes on to be known, and no attempt starts after it', () => {
+    const sent = setup({ facts: IRREVERSIBLE });
+    sent.decides('approved');
+    sent.start();
+    expect(types(sent.revokes())).toEqual(['revoked']);
+    expect(sent.state).toBe('sending unknown');
+    expect(sent.operation.review).toMatchObject({ decision: { by: 'Mara' }, revoked: { by: 'Luis' } });
+    expect(sent.revokes().refusal).toBe('already_revoked');
+    // Proven that nothing left: by itself it would be sent again.
+    sent.comesBack(NOT_LEFT);
+    expect(sent.state).toBe('ready not_sent');
+    sent.pass(MINUTE_MS);
+    expect(types(sent.start())).toEqual(['held', 'review_opened']);
+    expect(sent.operation.attempts).toHaveLength(1);
+  });
+
+  test('what is unknown is parked, and what was accepted stays so', () => {
+    const ordered = setupLost();
+    ordered.states('stated_not_happened');
+    ordered.orderAgain();
+    ordered.decides('approved');
+    expect(types(ordered.revokes())).toEqual(['revoked', 'parked']);
+    expect([ordered.state, ordered.operation.why?.code]).toEqual(['parked unknown', 'approval_revoked']);
+    const landed = setup({ facts: IRREVERSIBLE });
+    landed.decides('approved');
+    landed.start();
+    landed.revokes();
+    landed.comesBack(ACCEPTED);
+    expect(landed.state).toBe('closed accepted');
+    expect(landed.revokes().refusal).toBe('already_revoked');
+  });
+
+  test('only an approval, under its own digest, while something may still be sent', () => {
+    expect(setup().revokes().refusal).toBe('no_approval');
+    const asked = setup({ facts: IRREVERSIBLE });
+    expect(asked.revokes().refusal).toBe('no_approval');
+    asked.decides('approved');
+    expect(asked.revokes('digest-2').refusal).toBe('digest_differs');
+    asked.start();
+    asked.comesBack(ACCEPTED);
+    expect(asked.revokes().refusal).toBe('not_at_this_stage');
+    const denied = setup({ facts: IRREVERSIBLE });
+    denied.decides('denied');
+    expect(denied.revokes().refusal).toBe('no_approval');
   });
 });

@@ -314,6 +314,13 @@ export function setup(options: SetupOptions = {}) {
         decision: { kind, by, at: now, strength: 'passphrase' },
       });
     },
+    revokes: (digest = current().digest): Decision =>
+      run({
+        type: 'revoke_approval',
+        digest,
+        revocation: { by: 'Luis', at: now, strength: 'same_account' },
+        newReview: newReview(),
+      }),
     lapse: () => run({ type: 'lapse_review' }),
     reopen: (by = 'caller') => run({ type: 'reopen', by, facts, newReview: newReview() }),
     states: (resolution: Resolution, by = 'Mara') =>

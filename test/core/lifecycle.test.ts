@@ -34,6 +34,8 @@ const EXPECTED: {
   // "Quorum: n distinct persons on the same digest": it waits for the others.
   approved_in_part: { at: ['awaiting_approval'] },
   denied: { at: ['awaiting_approval'], then: 'closed' },
+  // Taken back at any time while something may still be sent under it; what has left goes on to be known (D9).
+  revoked: { at: ['ready', 'sending', 'checking', 'parked'] },
   // "Wait", "Hold" and the claim are judged before an attempt, so only of what is ready (D8).
   waiting: { at: ['ready'] },
   held: { at: ['ready'], then: 'held' },

@@ -49,6 +49,7 @@ export type Move =
       readonly scope?: 'here' | 'elsewhere';
       readonly isDistrusted?: boolean;
       readonly isStopped?: boolean;
+      readonly targetNow?: 'same' | 'changed' | 'unreadable';
     }
   | {
       readonly move: 'learn';
@@ -64,6 +65,7 @@ export type Move =
       readonly digest: 'same' | 'other';
       readonly review: 'same' | 'other';
     }
+  | { readonly move: 'revoke'; readonly digest: 'same' | 'other' }
   | { readonly move: 'reopen'; readonly by: string }
   | { readonly move: 'state'; readonly resolution: Resolution }
   | { readonly move: 'supersede'; readonly by: string }
@@ -189,6 +191,7 @@ const move: fc.Arbitrary<Move> = fc.oneof(
       predecessor: mostly<string | undefined>(undefined, 'op_before'),
       isToolKnown: mostly(true, false),
       isStopped: fc.oneof({ weight: 20, arbitrary: fc.constant(false) }, fc.constant(true)),
+      targetNow: mostly<'same' | 'changed' | 'unreadable'>('same', 'changed', 'unreadable'),
     }),
   },
   {
@@ -212,6 +215,13 @@ const move: fc.Arbitrary<Move> = fc.oneof(
       kind: mostly<'approved' | 'denied'>('approved', 'denied'),
       digest: mostly<'same' | 'other'>('same', 'other'),
       review: mostly<'same' | 'other'>('same', 'other'),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      move: fc.constant('revoke' as const),
+      digest: mostly<'same' | 'other'>('same', 'other'),
     }),
   },
   {
@@ -395,6 +405,7 @@ function commandOf(one: Simple, { operation, at, made, facts, bounds }: Present)
           scope: one.scope ?? 'here',
           isDistrusted: one.isDistrusted ?? false,
           stopped: one.isStopped === true ? STOP : undefined,
+          targetNow: TARGET_NOW[one.targetNow ?? 'same'],
         },
       };
     case 'learn': {
@@ -425,6 +436,13 @@ function commandOf(one: Simple, { operation, at, made, facts, bounds }: Present)
         digest: one.digest === 'same' ? (operation?.digest ?? '') : 'digest-altered',
         decision: { kind: one.kind, by: 'Mara', at, strength: 'passphrase' },
       };
+    case 'revoke':
+      return {
+        type: 'revoke_approval',
+        digest: one.digest === 'same' ? (operation?.digest ?? '') : 'digest-altered',
+        revocation: { by: 'Luis', at, strength: 'same_account' },
+        newReview,
+      };
     case 'lapse':
       return { type: 'lapse_review' };
     case 'reopen':
@@ -451,6 +469,12 @@ function commandOf(one: Simple, { operation, at, made, facts, bounds }: Present)
       return { type: 'deliver' };
   }
 }
+
+const TARGET_NOW = {
+  same: undefined,
+  changed: { code: 'target_changed', fields: ['due'], was: '11', is: '12' },
+  unreadable: { code: 'target_unreadable' },
+} as const;
 
 /** A state that is changed in place would change a history behind the ledger's back. */
 function deepFreeze<T>(value: T): T {
@@ -635,7 +659,8 @@ export class Watch {
     must(conditions.digest === operation.digest, 'I3', 'what is sent is not what was decided on');
     const { asks, events, opened: began } = this.#round;
     const decided = events.findLast(
-      ({ type }) => type === 'approved' || type === 'denied' || type === 'review_opened',
+      ({ type }) =>
+        type === 'approved' || type === 'denied' || type === 'revoked' || type === 'review_opened',
     );
     const opened = events.findLast((event) => event.type === 'review_opened');
     if (decided?.type === 'approved' && opened?.type === 'review_opened') {
@@ -769,7 +794,10 @@ export class Watch {
     const { attemptsMax, elapsedMaxMs } = command.conditions.bounds;
     must(attempts.length <= attemptsMax * round, 'I14', `${attempts.length} attempts in ${round} rounds`);
     if (stage !== 'sending' || before?.stage === 'sending') return;
-    must(at - this.#round.opened.at <= elapsedMaxMs, 'I14', 'an attempt started after the time of its round');
+    // A person may take longer than we may try: an approval begins the time anew.
+    const allowedAt = this.#round.events.findLast(({ type }) => type === 'approved')?.at;
+    const since = allowedAt ?? this.#round.opened.at;
+    must(at - since <= elapsedMaxMs, 'I14', 'an attempt started after the time of its round');
   }
 
   /** I15: a review has one decision, by its own id and digest and in its time. */

@@ -1,19 +1,17 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterEach, describe, expect, test } from 'vitest';
-import { composeLedger, composeStdioGateway } from '../../src/compose.ts';
+import { composeLedger } from '../../src/compose.ts';
 import { systemEnvironment } from '../../src/engine/environment.ts';
+import { inProcess } from './in-process.ts';
 import {
   CleanUps,
   callsOf,
   counterfoil,
   gatewayArguments,
-  INITIALIZE,
   LineProcess,
-  type Message,
   operationOf,
   operationsIn,
   ownerOf,
@@ -239,7 +237,7 @@ describe('an irreversible write', () => {
     const { data, folder, server, calls } = setup();
     let laterMs = 0;
     const environment = { ...systemEnvironment(), now: () => Date.now() + laterMs };
-    const { input, answer } = await inProcess({ data, server, environment });
+    const { input, answer } = await inProcess({ data, server, environment, config: CONFIG, cleanUps });
     const first = await answer(input('erase', { thing: 7 }));
     const id = operationOf(first);
     const decide = async () => {
@@ -549,68 +547,3 @@ describe('a client of the SDK accepts each kind of answer for a tool that declar
     );
   });
 });
-
-/** A gateway in this process, so that the test owns its clock; the server is a process all the same. */
-async function inProcess(options: {
-  readonly data: string;
-  readonly server: readonly string[];
-  readonly environment: ReturnType<typeof systemEnvironment>;
-}) {
-  const [command = '', ...args] = options.server;
-  const input = new PassThrough();
-  const output = new PassThrough();
-  const { loadGatewayConfig } = await import('../../src/contracts/load.ts');
-  const loaded = loadGatewayConfig(CONFIG, 'gateway.yaml');
-  if (!loaded.ok) throw new Error('The configuration is right.');
-  const gateway = await composeStdioGateway({
-    data: options.data,
-    destination: 'fixture',
-    command,
-    args,
-    rules: { config: { value: loaded.config, source: loaded.source }, contracts: [], bindings: [] },
-    settings: { approvalLifetimeMs: 60_000 },
-    requester: 'local:test',
-    run: undefined,
-    where: 'here',
-    input,
-    output,
-    report: () => {},
-    reached: () => {},
-    version: '0',
-    environment: options.environment,
-  });
-  const serving = gateway.serve();
-  cleanUps.add(async () => {
-    input.end();
-    await serving;
-    await gateway.close();
-  });
-  let text = '';
-  output.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
-  });
-  let count = 0;
-  const send = (method: string, params: object): number => {
-    count += 1;
-    input.write(`${JSON.stringify({ jsonrpc: '2.0', id: count, method, params })}\n`);
-    return count;
-  };
-  const answer = async (id: number): Promise<ToolResult> => {
-    const message = await until(
-      () =>
-        text
-          .split('\n')
-          .slice(0, -1)
-          .map((line) => JSON.parse(line) as Message)
-          .find((one) => one.id === id),
-      `the answer to ${id}`,
-    );
-    return message.result ?? {};
-  };
-  await answer(send('initialize', INITIALIZE));
-  input.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`);
-  return {
-    answer,
-    input: (name: string, args: object): number => send('tools/call', { name, arguments: args }),
-  };
-}
