@@ -112,12 +112,12 @@ export class Webhooks {
     const commits = (await store.foreignCommits()) + store.commits;
     if (commits === this.#commits && this.#isQuiet) return;
     this.#commits = commits;
-    const { groups } = await this.#queue.read();
+    const { groups, isCut } = await this.#queue.read();
     const now = environment.now();
     let isBehind = false;
     for (const { url } of this.#endpoints) {
       await this.#change(url, (state) => {
-        const noticed = noticesOf(state.told, groups, this.#lasting, now);
+        const noticed = noticesOf(state.told, groups, this.#lasting, now, isCut);
         isBehind ||= noticed.isBehind;
         if (noticed.notices.length === 0) return undefined;
         const added = noticed.notices.map((one) => this.#waiting(one, now));
