@@ -30,7 +30,7 @@ export interface ResolveOptions extends ActOptions {
   readonly lookedAt: string;
 }
 
-const LOOKED_MAX = 2_048;
+export const LOOKED_MAX = 2_048;
 
 export async function resolve(named: readonly string[], options: ResolveOptions): Promise<number> {
   const resolution = findingOf(options);

@@ -15,7 +15,7 @@ import { reasonOf } from './gateway-setup.ts';
 import { printable } from './lines.ts';
 import { CommandFault, EXIT, say } from './output.ts';
 import { noSuchCause, type QueueOptions } from './queue.ts';
-import { actorName, DRY_RUN, strengthFor, told } from './queue-acts.ts';
+import { actorName, DRY_RUN, LOOKED_MAX, strengthFor, told } from './queue-acts.ts';
 import { NAMED, readListText } from './queue-targets.ts';
 
 const COLUMNS = [
@@ -209,5 +209,6 @@ function rowProblem(cell: (column: Column) => string, seen: Set<string>): string
   if (Object.hasOwn(FINDINGS, act) && cell('looked_at') === '') {
     return `${act} wants to know where you looked, in looked_at`;
   }
+  if (cell('looked_at').length > LOOKED_MAX) return `looked_at has more than ${LOOKED_MAX} characters`;
   return undefined;
 }

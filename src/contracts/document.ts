@@ -75,7 +75,7 @@ function plainValue(
   let value: unknown;
   try {
     value = document.toJS({ maxAliasCount: 100 });
-  } catch (error) {
+  } catch {
     const sentence = 'The aliases of the file unfold too far: write out what they stand for.';
     return { ok: false, finding: { path: [], sentence } };
   }

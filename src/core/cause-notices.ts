@@ -35,6 +35,7 @@ const CHANGED_PAUSE_MS = 5_000;
 
 /**
  * @param told what was told before
+ * @param isCut true where more is open than was looked at: then what was not seen is not over
  * @param lasting ids of causes that were there a moment ago too: one that has gone by itself at once opens nothing
  */
 export function noticesOf(
@@ -42,6 +43,7 @@ export function noticesOf(
   groups: readonly CauseGroup[],
   lasting: ReadonlySet<string>,
   at: number,
+  isCut = false,
 ): {
   readonly notices: readonly CauseNotice[];
   readonly told: ToldCauses;
@@ -69,6 +71,10 @@ export function noticesOf(
   }
   for (const [id, before] of Object.entries(told)) {
     if (Object.hasOwn(next, id) || groups.some(({ cause }) => cause.id === id)) continue;
+    if (isCut) {
+      next[id] = before;
+      continue;
+    }
     notices.push({ type: 'cause.closed', cause: id, told: { ...before, counts: NONE } });
   }
   return { notices, told: next, isBehind };

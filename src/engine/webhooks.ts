@@ -120,12 +120,12 @@ export class Webhooks {
     if (commits === this.#commits && this.#isQuiet) return;
     this.#commits = commits;
     for (const listener of this.#listeners) await this.#noticeSettled(listener);
-    const { groups } = await this.#queue.read();
+    const { groups, isCut } = await this.#queue.read();
     const now = environment.now();
     let isBehind = false;
     for (const { address } of this.#listeners.filter(({ requester }) => requester === undefined)) {
       await this.#change(address, (state) => {
-        const noticed = noticesOf(state.told, groups, this.#lasting, now);
+        const noticed = noticesOf(state.told, groups, this.#lasting, now, isCut);
         isBehind ||= noticed.isBehind;
         if (noticed.notices.length === 0) return undefined;
         const added = noticed.notices.map((one) => this.#waiting(one, now));

@@ -250,6 +250,10 @@ describe('the queue as a table', PATIENT, () => {
     ['operation,version,act,looked_at,colour\n', /line 1: there is no column colour/],
     ['operation,version,act,looked_at\nop_1,1,forget,x', /line 2: "forget" is no act; there are happened, /],
     ['operation,version,act,looked_at\nop_1,1,happened,', /line 2: happened wants to know where you looked/],
+    [
+      `operation,version,act,looked_at\nop_1,1,happened,${'x'.repeat(2_049)}`,
+      /line 2: looked_at has more than 2048 characters/,
+    ],
     ['operation,version,act,looked_at\nop_1,one,happened,x', /line 2: "one" is no version/],
     ['operation,version,act,looked_at\nop_1,1,,\nop_1,2,,', /line 3: op_1 is there twice/],
     [

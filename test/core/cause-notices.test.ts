@@ -57,6 +57,15 @@ describe('a cause is told', () => {
     ]);
   });
 
+  test('as over only where all that is open was looked at', () => {
+    const lasting = new Set([CAUSE]);
+    const { told } = noticesOf({}, groupsOf('op_1'), lasting, T0);
+    const cut = noticesOf(told, [], lasting, T0 + 10_000, true);
+    expect([cut.notices, cut.told]).toEqual([[], told]);
+    const whole = noticesOf(cut.told, [], lasting, T0 + 20_000);
+    expect(whole.notices.map(({ type }) => type)).toEqual(['cause.closed']);
+  });
+
   test('again when it comes back', () => {
     expect(
       look([['op_1'], ['op_1'], [], ['op_1'], ['op_1']]).map((each) => each.map(([type]) => type)),
