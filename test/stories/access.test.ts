@@ -54,7 +54,11 @@ describe('access that ends between the approval and the send', { timeout: 90_000
         command: toolsServer(folder),
         config: {
           tools: { erase: { class: 'irreversible', repeat: 'free' } },
-          policy: { version: 1, access: { command }, rules: [] },
+          policy: {
+            version: 1,
+            access: { command },
+            rules: [{ name: 'Helpers look after it', read: ['token:helper'] }],
+          },
         },
       },
     };
@@ -75,8 +79,8 @@ describe('access that ends between the approval and the send', { timeout: 90_000
     await ledger.close();
 
     const serving = await startServing(cleanUps, server, { data });
-    for (const name of NAMES) {
-      const asking = await fetch(serving.url(), {
+    const call = async (name: string, tool: string, args: object): Promise<string> => {
+      const response = await fetch(serving.url(), {
         method: 'POST',
         headers: {
           authorization: `Bearer ${tokens.get(name)}`,
@@ -84,15 +88,15 @@ describe('access that ends between the approval and the send', { timeout: 90_000
           accept: 'application/json, text/event-stream',
           'mcp-protocol-version': '2026-07-28',
           'mcp-method': 'tools/call',
-          'mcp-name': 'erase',
+          'mcp-name': tool,
         },
         body: JSON.stringify({
           jsonrpc: '2.0',
           id: 1,
           method: 'tools/call',
           params: {
-            name: 'erase',
-            arguments: { by: name },
+            name: tool,
+            arguments: args,
             _meta: {
               'io.modelcontextprotocol/protocolVersion': '2026-07-28',
               'io.modelcontextprotocol/clientInfo': { name: 'story', version: '1' },
@@ -101,8 +105,16 @@ describe('access that ends between the approval and the send', { timeout: 90_000
           },
         }),
       });
-      expect(await asking.text()).toContain('NOT SENT YET');
-    }
+      return response.text();
+    };
+    for (const name of NAMES) expect(await call(name, 'erase', { by: name })).toContain('NOT SENT YET');
+    // A rule says who else may ask after it: to another principal it is as if it were not there.
+    const [first] = await operationsIn(data);
+    const after = { operation: first?.id };
+    expect(await call('helper', 'counterfoil_operation_status', after)).toContain('NOT SENT YET');
+    expect(await call('clerk', 'counterfoil_operation_status', after)).toMatch(
+      /No operation .* is recorded here/,
+    );
     serving.process.kill('SIGTERM');
     await serving.process.exited;
     const owner = ownerOf(data);
