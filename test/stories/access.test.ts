@@ -136,6 +136,21 @@ describe('access that ends between the approval and the send', { timeout: 90_000
     const removed = await counterfoil(['principal', 'remove', local, '--data', data, '--json']);
     expect(JSON.parse(removed.stdout)).toMatchObject({ name: local, standing: 'removed' });
 
+    const added = await counterfoil([
+      'principal',
+      'add',
+      'token:clerk',
+      '--kind',
+      'agent',
+      '--expires',
+      '30d',
+      '--data',
+      data,
+    ]);
+    expect(added.stdout).toMatch(/^token:clerk {2}agent, has access, until /);
+    const wrong = await counterfoil(['principal', 'add', 'clerk', '--data', data]);
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('"clerk" is no principal')]);
+
     await startServing(cleanUps, server, { data });
     const held = async (name: string) =>
       untilAsync(async () => {
@@ -163,6 +178,8 @@ describe('access that ends between the approval and the send', { timeout: 90_000
     expect(queue.stdout).toContain('Access was lost, for work to fixture');
     expect(queue.stdout).toContain('The access of token:planner, who asked for it, was removed.');
     expect(callsOf(folder, 'erase')).toEqual([]);
+    const listed = await counterfoil(['principal', 'list', '--data', data]);
+    expect(listed.stdout).toMatch(/^token:clerk {2}agent, removed by source at /m);
 
     // With the approver's access back and a new approval, the helper's work alone is sent.
     expect((await owner.run('principal', 'restore', local)).code).toBe(0);
