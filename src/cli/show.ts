@@ -3,7 +3,7 @@
 import { idInstant } from '../core/ids.ts';
 import type { Operation } from '../core/operation.ts';
 import { type ToolDifference, toolDifference } from '../core/tool-difference.ts';
-import { labelOf, sentenceOf, statedWords } from '../core/wording.ts';
+import { demandWords, labelOf, sentenceOf, statedWords } from '../core/wording.ts';
 import type { Ledger } from '../engine/ledger.ts';
 import type { HistoryEntry, OperationReading } from '../engine/readings.ts';
 import { withLedger } from './data-directory.ts';
@@ -154,6 +154,7 @@ function asLines(reading: ShownReading, history: readonly HistoryEntry[]): reado
     `asked by   ${printable(operation.requester)} at ${instant(operation.proposedAt)}`,
     ...linkLines(operation),
     `allowed    ${allowedBy(operation, approval)}`,
+    ...demandLines(operation).map((line) => `wanted     ${line}`),
     `digest     ${operation.digest}${reading.isIntact ? '' : '  DOES NOT MATCH what is stored now'}`,
     ...(operation.record?.id === undefined ? [] : [`record     ${printable(operation.record.id)}`]),
     ...differenceLines(reading).map((line) => line.slice(2)),
@@ -168,6 +169,16 @@ function asLines(reading: ShownReading, history: readonly HistoryEntry[]): reado
       : operation.evidence.map((piece) => `  ${evidenceLine(piece)}`)),
     'history',
     ...history.map((entry) => `  ${historyLine(entry)}`),
+  ];
+}
+
+/** What rules want of the approval, and who has given one of several. */
+function demandLines({ review }: Operation): readonly string[] {
+  const { approvals = [], demands } = review ?? {};
+  if (demands === undefined) return [];
+  return [
+    ...demandWords(demands).map(printable),
+    ...approvals.map(({ at, by }) => `approved in part by ${printable(by)} at ${instant(at)}`),
   ];
 }
 
@@ -198,7 +209,9 @@ function allowedBy(
 ): string {
   if (approval !== undefined) {
     const by =
-      approval.by === operation.requester ? `${approval.by}, who is also the requester` : approval.by;
+      (approval.principal ?? approval.by) === operation.requester
+        ? `${approval.by}, who is also the requester`
+        : approval.by;
     const list =
       approval.list === undefined ? '' : `, one decision for the list ${approval.list.slice(0, 12)}`;
     const { revoked } = operation.review ?? {};
@@ -241,6 +254,7 @@ export function queueLines(reading: ShownReading): readonly string[] {
     ...differenceLines(reading),
     ...reasonLines(reading),
     ...reviewLines(reading.shown, reading.payload.text),
+    ...demandLines(operation).map((line) => `  wanted: ${line}`),
     `  To decide: ${toType(decisionCommand(operation))}   (or: deny … --reason TEXT)`,
     ...(question === 'unclassified' ? [classHint('ordinary')] : []),
     ...(question === 'tool_changed' ? [classHint(operation.classBefore ?? 'ordinary')] : []),

@@ -71,6 +71,7 @@ export function readCondition(text: string): ReadCondition {
     return refuse('uses matches, which may take for ever on some texts; write fits(text, pattern) instead');
   }
   if (used.isNested) return refuse('goes through a list within a list, which may take too long');
+  if (used.isMade) return refuse('uses fits with a pattern that is not written out in it');
   const checked = parsed.check();
   if (!checked.valid) return refuse(`is no condition: ${wordsOf(checked.error)}`);
   if (checked.type !== 'bool' && checked.type !== 'dyn') {
@@ -120,10 +121,12 @@ interface Used {
   /** Patterns that are written out. */
   readonly patterns: string[];
   isNested: boolean;
+  /** A pattern is made of something, so that a caller might have a part in it. */
+  isMade: boolean;
 }
 
 function usedIn(root: ASTNode): Used {
-  const used: Used = { calls: new Set(), patterns: [], isNested: false };
+  const used: Used = { calls: new Set(), patterns: [], isNested: false, isMade: false };
   visit(root, used, 0);
   return used;
 }
@@ -138,8 +141,10 @@ function visit(value: unknown, used: Used, lists: number): void {
   if (node.op === 'call') {
     const [name, given] = node.args;
     used.calls.add(name);
-    const pattern = name === 'fits' ? given[1] : undefined;
-    if (pattern?.op === 'value' && typeof pattern.args === 'string') used.patterns.push(pattern.args);
+    const pattern = given[1];
+    if (name === 'fits' && pattern?.op === 'value' && typeof pattern.args === 'string')
+      used.patterns.push(pattern.args);
+    else if (name === 'fits') used.isMade = true;
   }
   if (node.op !== 'rcall') return visit(node.args, used, lists);
   const [name, receiver, given] = node.args;

@@ -42,7 +42,7 @@ function looserRule(
   for (const part of ['tools', 'classes', 'when', 'requires'] as const)
     if (!isSame(rule[part], earlier[part])) parts.push(part);
   if (THEN_CARE[rule.then ?? 'none'] < THEN_CARE[earlier.then ?? 'none']) parts.push('then');
-  for (const act of ['propose', 'approve', 'operate'] as const) {
+  for (const act of ['propose', 'approve', 'operate', 'read'] as const) {
     const members = membersOf(next, rule[act]);
     const were = membersOf(before, earlier[act]);
     if (were !== undefined && (members === undefined || members.some((one) => !were.includes(one))))

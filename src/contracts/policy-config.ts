@@ -14,10 +14,11 @@ export interface RuleConfig {
   readonly classes?: readonly Exclude<ToolClass, 'read'>[];
   readonly when?: string;
   readonly then?: 'allow' | 'ask' | 'refuse';
-  /** Principals and groups, as in the next two. */
+  /** Principals and groups, as in the next three. */
   readonly propose?: readonly string[];
   readonly approve?: readonly string[];
   readonly operate?: readonly string[];
+  readonly read?: readonly string[];
   readonly separate?: boolean;
   readonly quorum?: number;
   readonly lifetime?: string;
@@ -67,7 +68,8 @@ export function checkPolicy(policy: PolicyConfig): readonly Finding[] {
 }
 
 const DEMANDS = ['approve', 'separate', 'quorum', 'lifetime'] as const;
-const PARTS = ['then', 'propose', 'operate', 'per_run', 'requires', ...DEMANDS] as const;
+const ACTS = ['propose', 'approve', 'operate', 'read'] as const;
+const PARTS = ['then', 'propose', 'operate', 'read', 'per_run', 'requires', ...DEMANDS] as const;
 
 function checkRule(policy: PolicyConfig, rule: RuleConfig, path: Path): readonly Finding[] {
   const { name } = rule;
@@ -86,7 +88,7 @@ function checkRule(policy: PolicyConfig, rule: RuleConfig, path: Path): readonly
     const read = readCondition(rule.when);
     if (!read.ok) find('when', `The condition of ${JSON.stringify(name)} ${read.problem}.`);
   }
-  for (const act of ['propose', 'approve', 'operate'] as const) {
+  for (const act of ACTS) {
     for (const [index, one] of (rule[act] ?? []).entries()) {
       if (one.includes(':') || Object.hasOwn(policy.groups ?? {}, one)) continue;
       findings.push({ path: [...path, act, index], sentence: noGroup(policy, one) });
@@ -176,10 +178,9 @@ function compileRule(config: PolicyConfig, rule: RuleConfig): PolicyRule {
 function membersOf(
   { groups = {} }: PolicyConfig,
   rule: RuleConfig,
-): Pick<PolicyRule, 'propose' | 'approve' | 'operate'> {
-  const members: { propose?: readonly string[]; approve?: readonly string[]; operate?: readonly string[] } =
-    {};
-  for (const act of ['propose', 'approve', 'operate'] as const) {
+): { readonly [act in (typeof ACTS)[number]]?: readonly string[] } {
+  const members: { [act in (typeof ACTS)[number]]?: readonly string[] } = {};
+  for (const act of ACTS) {
     const list = rule[act];
     if (list === undefined) continue;
     members[act] = list.flatMap((one) => (Object.hasOwn(groups, one) ? (groups[one] ?? []) : [one]));

@@ -42,6 +42,7 @@ export interface PolicyRule {
   readonly propose?: readonly string[];
   readonly approve?: readonly string[];
   readonly operate?: readonly string[];
+  readonly read?: readonly string[];
   /** Whoever asked for it may not approve it. */
   readonly separate?: boolean;
   /** How many persons must approve it. */
@@ -86,6 +87,8 @@ export interface Verdict {
   readonly requires: readonly (Prerequisite & { readonly rule: string })[];
   /** Whoever states, sends again or gives up is in each of these lists; absent where no rule names any. */
   readonly operators?: readonly NamedBy[];
+  /** Whoever else is told of it when asking after it is in each of these lists. */
+  readonly readers?: readonly NamedBy[];
 }
 
 /** Principals, and the rule that names them. */
@@ -95,14 +98,16 @@ export interface NamedBy {
 }
 
 /** What is kept of a verdict beside the digest. */
-export type RecordedVerdict = Pick<Verdict, 'policy' | 'outcome' | 'because' | 'operators'>;
+export type RecordedVerdict = Pick<Verdict, 'policy' | 'outcome' | 'because' | 'operators' | 'readers'>;
 
-export function recordedVerdict({ because, operators, outcome, policy }: Verdict): RecordedVerdict {
+export function recordedVerdict(verdict: Verdict): RecordedVerdict {
+  const { because, operators, outcome, policy, readers } = verdict;
   return {
     policy,
     outcome,
     ...(because === undefined ? {} : { because }),
     ...(operators === undefined ? {} : { operators }),
+    ...(readers === undefined ? {} : { readers }),
   };
 }
 
@@ -146,6 +151,7 @@ export function judgePolicy(policy: Policy, call: PolicyCall, counts: RunCounts 
   const { because, outcome } = strictest.outcome === 'none' && allows !== undefined ? allows : strictest;
   const demands = demandsOf(spoken.map(({ rule }) => rule));
   const operators = namedBy(spoken, 'operate');
+  const readers = namedBy(spoken, 'read');
   return {
     policy: policy.digest,
     outcome,
@@ -155,10 +161,14 @@ export function judgePolicy(policy: Policy, call: PolicyCall, counts: RunCounts 
       (rule.requires ?? []).map((prerequisite) => ({ ...prerequisite, rule: rule.name })),
     ),
     ...(operators.length === 0 ? {} : { operators }),
+    ...(readers.length === 0 ? {} : { readers }),
   };
 }
 
-function namedBy(spoken: readonly Pick<Spoken, 'rule'>[], act: 'approve' | 'operate'): readonly NamedBy[] {
+function namedBy(
+  spoken: readonly Pick<Spoken, 'rule'>[],
+  act: 'approve' | 'operate' | 'read',
+): readonly NamedBy[] {
   return spoken.flatMap(({ rule }) => {
     const names = rule[act];
     return names === undefined ? [] : [{ rule: rule.name, names }];
@@ -273,4 +283,9 @@ export function meetsPrerequisite({ effect: wanted }: Prerequisite, effect: Effe
 /** The rule by which a principal may not act on an operation; `undefined` where none names others. */
 export function refusedOperator(verdict: RecordedVerdict | undefined, by: string): string | undefined {
   return verdict?.operators?.find(({ names }) => !names.includes(by))?.rule;
+}
+
+/** The same for whoever only asks after it, and did not ask for it. */
+export function refusedReader(verdict: RecordedVerdict | undefined, by: string): string | undefined {
+  return verdict?.readers?.find(({ names }) => !names.includes(by))?.rule;
 }

@@ -8,7 +8,6 @@ import {
   assertNever,
   isStatementCurrent,
   type Operation,
-  type ReviewQuestion,
   type StatedResolution,
   type Why,
 } from './operation.ts';
@@ -116,7 +115,7 @@ function sentenceParts(operation: Operation, words: Surroundings): readonly stri
       return ['Saved here.', earlierTry(operation) || 'Nothing has been sent.'];
     case 'awaiting_approval':
       return review?.because === undefined
-        ? [questionFor(review?.question, operation.askedBy), earlierTry(operation), statedSentence(operation)]
+        ? [questionFor(operation), earlierTry(operation), statedSentence(operation)]
         : heldParts(review.because, operation);
     case 'held':
       return heldParts(operation.why, operation);
@@ -178,8 +177,8 @@ export function earlierTry({ destination, effect }: Operation): string {
   }
 }
 
-function questionFor(question: ReviewQuestion | undefined, askedBy: string | undefined): string {
-  switch (question) {
+function questionFor({ askedBy, policy, review }: Operation): string {
+  switch (review?.question) {
     case 'unclassified':
       return 'Nobody has said yet what kind of write this tool makes. A person must decide once.';
     case 'same_work':
@@ -199,7 +198,9 @@ function questionFor(question: ReviewQuestion | undefined, askedBy: string | und
     case 'again':
       return `${askedBy === undefined ? 'The caller' : named(askedBy)} says that a second one is really wanted. A person must decide.`;
     case 'policy':
-      return 'A rule of the policy wants a person to approve this exact action first.';
+      return policy?.because === undefined
+        ? 'A rule wants a person to approve this exact action first.'
+        : `A rule wants a person to approve this exact action first: ${reasonWords(policy.because)}.`;
     case 'irreversible':
     case undefined:
       return 'A person must approve this exact action first.';

@@ -89,14 +89,17 @@ export class Principals {
       report(`Whether ${principal} still has access could not be asked: ${answer.detail}`);
       return;
     }
-    await this.#change(principal, (row) => ({
-      row: {
-        ...(row ?? { name: principal, kind: 'unknown' }),
-        confirmedAt: at,
-        ...(answer.hasAccess ? {} : { removedAt: row?.removedAt ?? at, removedBy: 'source' }),
-      },
-      event: { type: answer.hasAccess ? 'confirmed' : 'removed', by: 'source', at },
-    }));
+    await this.#change(principal, (row) => {
+      const { confirmedAt: _before, ...known } = row ?? { name: principal, kind: 'unknown' };
+      // What it said before counts no more, also when a person restores the access.
+      const said = answer.hasAccess
+        ? { confirmedAt: at }
+        : { removedAt: row?.removedAt ?? at, removedBy: row?.removedBy ?? 'source' };
+      return {
+        row: { ...known, ...said },
+        event: { type: answer.hasAccess ? 'confirmed' : 'removed', by: 'source', at },
+      };
+    });
   }
 
   /** False where the name is given already. @throws {StoreFault} */

@@ -15,6 +15,7 @@ import {
 import type { JsonObject } from '../core/canonical.ts';
 import type { ToolFacts } from '../core/contract.ts';
 import type { Operation } from '../core/operation.ts';
+import { refusedReader } from '../core/policy.ts';
 import type { Reached } from '../core/stopping-points.ts';
 import type { Answers, Question } from '../destination/mcp/asking.ts';
 import type { McpFrame } from '../destination/mcp/frame.ts';
@@ -444,6 +445,7 @@ export class ToolCalls {
     const { operation } = reading;
     if (isLocalPrincipal(requester) || operation.requester === requester) return reading;
     if (operation.destination !== server.name) return undefined;
+    if (refusedReader(operation.policy, requester) !== undefined) return undefined;
     return { ...reading, target: undefined, quote: undefined, reason: undefined, reply: undefined };
   }
 

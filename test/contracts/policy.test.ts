@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compileToolFacts } from '../../src/contracts/compile.ts';
 import { readCondition } from '../../src/contracts/condition.ts';
@@ -58,6 +59,11 @@ describe('rules of a configuration', () => {
       'a pattern that looks ahead',
       `    - {name: a, then: ask, when: 'fits(args.x, "(?=a)")'}\n`,
       'a pattern that cannot be read',
+    ],
+    [
+      'a pattern by its caller',
+      `    - {name: a, then: ask, when: 'fits(args.x, args.y)'}\n`,
+      'not written out',
     ],
     ['a group that is not there', '    - {name: a, propose: [planner]}\n', 'did you mean planners?'],
     ['a rule that asks for nothing', '    - {name: a, tools: [x]}\n', 'asks for nothing'],
@@ -163,6 +169,25 @@ describe('conditions', () => {
     ['has(args.toString)', {}, false],
   ])('%s on %j', (text, args, expected) => {
     expect(judged(text, args)).toBe(expected);
+  });
+
+  test('are judged for any arguments, and nothing that they are throws', () => {
+    const conditions = [
+      'args.a < 3 || args.b.c == "x"',
+      'has(args.a) && args.a.all(x, x > 1)',
+      'fits(args.a, "^x+$")',
+      'args.a + args.b == args.c',
+      'args.a in args.b',
+    ];
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...conditions),
+        fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.jsonValue()),
+        (text, args) => {
+          expect([true, false, undefined]).toContain(judged(text, args as JsonObject));
+        },
+      ),
+    );
   });
 
   test('a pattern takes no longer for an argument that was made for it', () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { authorityFor } from '../../src/core/authority.ts';
 import type { ToolClass } from '../../src/core/contract.ts';
 import { judgePolicy, type Policy, type PolicyCall, type PolicyRule } from '../../src/core/policy.ts';
-import { factsOf, HOUR_MS, MINUTE_MS, setup } from './fixtures.ts';
+import { factsOf, HOUR_MS, MINUTE_MS, setup, setupLost } from './fixtures.ts';
 
 const CALL: PolicyCall = {
   arguments: { amount: 40 },
@@ -209,6 +209,15 @@ describe('judged again before it is sent', () => {
     one.decides('approved');
     one.start({ accessLost });
     expect(one.operation.attempts).toHaveLength(0);
+
+    const lost = setupLost();
+    lost.states('stated_not_happened');
+    lost.orderAgain();
+    lost.decides('approved');
+    expect(lost.state).toBe('ready unknown');
+    lost.start({ accessLost });
+    expect(lost.state).toBe('parked unknown');
+    expect(lost.operation.attempts).toHaveLength(1);
   });
 
   test('waits for what must have happened before, and goes on when it has', () => {

@@ -130,6 +130,17 @@ process.stdout.write('${answer}');
   const held = await until(fixture.ledger, id, ({ review }) => review?.because !== undefined);
   expect(held.review?.because).toMatchObject({ code: 'access_lost', how: 'not_confirmed' });
   expect(asked()).toEqual(['agent', 'agent']);
+  // Removed there, and given back here: it is asked again, whatever it said before.
+  answers('{"access": false}');
+  const isLost = async (how: string): Promise<void> => {
+    const { id: next } = operationOf(await fixture.write('create', { title: how }));
+    const lost = await until(fixture.ledger, next, ({ review }) => review?.because !== undefined);
+    expect(lost.review?.because).toMatchObject({ code: 'access_lost', how: 'removed' });
+  };
+  await isLost('once');
+  expect(await fixture.ledger.principals.restore('agent', 'Mara')).toBe(true);
+  await isLost('again');
+  expect(asked()).toHaveLength(4);
   expect(fixture.records).toHaveLength(3);
 });
 

@@ -74,6 +74,9 @@ describe('rules', { timeout: 90_000 }, () => {
       4,
       expect.stringContaining('a rule wants somebody else to approve it than whoever asked for it'),
     ]);
+    expect((await command('show', large)).stdout).toContain(
+      'wanted     by somebody else than whoever asked for it ("Four eyes")\n',
+    );
     for (const text of ['one', 'two']) expect(textOf(await gateway.call('note', { text }))).toBe('done');
     const third = operationOf(await gateway.call('note', { text: 'three' }));
     expect((await operation(third, 'awaiting_approval')).policy?.because).toEqual({

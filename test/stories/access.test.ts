@@ -54,7 +54,11 @@ describe('access that ends between the approval and the send', { timeout: 90_000
         command: toolsServer(folder),
         config: {
           tools: { erase: { class: 'irreversible', repeat: 'free' } },
-          policy: { version: 1, access: { command }, rules: [] },
+          policy: {
+            version: 1,
+            access: { command },
+            rules: [{ name: 'Helpers look after it', read: ['token:helper'] }],
+          },
         },
       },
     };
@@ -75,8 +79,8 @@ describe('access that ends between the approval and the send', { timeout: 90_000
     await ledger.close();
 
     const serving = await startServing(cleanUps, server, { data });
-    for (const name of NAMES) {
-      const asking = await fetch(serving.url(), {
+    const call = async (name: string, tool: string, args: object): Promise<string> => {
+      const response = await fetch(serving.url(), {
         method: 'POST',
         headers: {
           authorization: `Bearer ${tokens.get(name)}`,
@@ -84,15 +88,15 @@ describe('access that ends between the approval and the send', { timeout: 90_000
           accept: 'application/json, text/event-stream',
           'mcp-protocol-version': '2026-07-28',
           'mcp-method': 'tools/call',
-          'mcp-name': 'erase',
+          'mcp-name': tool,
         },
         body: JSON.stringify({
           jsonrpc: '2.0',
           id: 1,
           method: 'tools/call',
           params: {
-            name: 'erase',
-            arguments: { by: name },
+            name: tool,
+            arguments: args,
             _meta: {
               'io.modelcontextprotocol/protocolVersion': '2026-07-28',
               'io.modelcontextprotocol/clientInfo': { name: 'story', version: '1' },
@@ -101,8 +105,16 @@ describe('access that ends between the approval and the send', { timeout: 90_000
           },
         }),
       });
-      expect(await asking.text()).toContain('NOT SENT YET');
-    }
+      return response.text();
+    };
+    for (const name of NAMES) expect(await call(name, 'erase', { by: name })).toContain('NOT SENT YET');
+    // A rule says who else may ask after it: to another principal it is as if it were not there.
+    const [first] = await operationsIn(data);
+    const after = { operation: first?.id };
+    expect(await call('helper', 'counterfoil_operation_status', after)).toContain('NOT SENT YET');
+    expect(await call('clerk', 'counterfoil_operation_status', after)).toMatch(
+      /No operation .* is recorded here/,
+    );
     serving.process.kill('SIGTERM');
     await serving.process.exited;
     const owner = ownerOf(data);
@@ -123,6 +135,21 @@ describe('access that ends between the approval and the send', { timeout: 90_000
     // Whoever approved the helper's work may approve no more.
     const removed = await counterfoil(['principal', 'remove', local, '--data', data, '--json']);
     expect(JSON.parse(removed.stdout)).toMatchObject({ name: local, standing: 'removed' });
+
+    const added = await counterfoil([
+      'principal',
+      'add',
+      'token:clerk',
+      '--kind',
+      'agent',
+      '--expires',
+      '30d',
+      '--data',
+      data,
+    ]);
+    expect(added.stdout).toMatch(/^token:clerk {2}agent, has access, until /);
+    const wrong = await counterfoil(['principal', 'add', 'clerk', '--data', data]);
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('"clerk" is no principal')]);
 
     await startServing(cleanUps, server, { data });
     const held = async (name: string) =>
@@ -151,6 +178,8 @@ describe('access that ends between the approval and the send', { timeout: 90_000
     expect(queue.stdout).toContain('Access was lost, for work to fixture');
     expect(queue.stdout).toContain('The access of token:planner, who asked for it, was removed.');
     expect(callsOf(folder, 'erase')).toEqual([]);
+    const listed = await counterfoil(['principal', 'list', '--data', data]);
+    expect(listed.stdout).toMatch(/^token:clerk {2}agent, removed by source at /m);
 
     // With the approver's access back and a new approval, the helper's work alone is sent.
     expect((await owner.run('principal', 'restore', local)).code).toBe(0);
