@@ -1,6 +1,6 @@
 // From configuration to running parts: the one file that knows every adapter.
 
-import { randomBytes } from 'node:crypto';
+import { hkdfSync, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { access, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -39,6 +39,7 @@ import { GuardedServer } from './gateway/upstream.ts';
 import { BorrowedStore } from './store/borrowed-store.ts';
 import { type Durability, type Store, StoreFault } from './store/port.ts';
 import { ReopeningStore } from './store/reopening-store.ts';
+import { CONTENT_KEY_BYTES, SealedContent } from './store/sealed-content.ts';
 import { type FileIdentity, fileIdentity, movedStore } from './store/sqlite/place.ts';
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts';
 
@@ -198,7 +199,25 @@ async function openedLedger(parts: LedgerParts): Promise<SharedLedger> {
   const key = new IntentKey(parts.data);
   const store = parts.store ?? (await embeddedStore(parts, key));
   if (parts.store !== undefined) await key.load();
-  return { store, key, waiters: new Waiters(), answersOut: noAnswersOut() };
+  return {
+    store: sealed(store, key, parts.report),
+    key,
+    waiters: new Waiters(),
+    answersOut: noAnswersOut(),
+  };
+}
+
+/** Content is encrypted under a key that lies beside the store, for one purpose of its own. */
+function sealed(store: Store, key: IntentKey, report: ((message: string) => void) | undefined): Store {
+  const contentKey = (): Uint8Array =>
+    new Uint8Array(
+      hkdfSync('sha256', key.bytes, new Uint8Array(), 'counterfoil content at rest', CONTENT_KEY_BYTES),
+    );
+  return new SealedContent(store, contentKey, ({ digest, owner }) =>
+    report?.(
+      `Content of ${owner.slice(owner.indexOf(':') + 1)} cannot be read: it was altered in the store, or was written under another ${KEY_FILE} (${digest.slice(0, 19)}…).`,
+    ),
+  );
 }
 
 /**
@@ -209,8 +228,9 @@ export async function openSharedLedger(
   parts: Pick<LedgerParts, 'data' | 'report'>,
 ): Promise<SharedLedger & { close(): Promise<void> }> {
   const key = new IntentKey(parts.data);
-  const store = await embeddedStore({ ...parts, toleratesClosedStore: true }, key);
-  return { store, key, waiters: new Waiters(), answersOut: noAnswersOut(), close: () => store.close() };
+  const embedded = await embeddedStore({ ...parts, toleratesClosedStore: true }, key);
+  const store = sealed(embedded, key, parts.report);
+  return { store, key, waiters: new Waiters(), answersOut: noAnswersOut(), close: () => embedded.close() };
 }
 
 /** A reading opens the embedded store, and that reads the key first. */

@@ -1,8 +1,8 @@
 // One signed message to somebody else's address (Standard Webhooks): posted, its status read, its body left unread.
 // Nothing is followed.
 
-import { request } from 'undici';
 import { signatureOf } from './http/webhook-signature.ts';
+import { undici } from './undici.ts';
 
 export interface PostRequest {
   readonly url: string;
@@ -24,7 +24,7 @@ const BODY_MAX_BYTES = 16 * 1024;
 export async function postSigned(message: PostRequest): Promise<number> {
   const { body, id, secret, signal, timeoutMs, url } = message;
   const timestamp = String(message.timestamp);
-  const { statusCode, body: answer } = await request(url, {
+  const { statusCode, body: answer } = await undici().request(url, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',

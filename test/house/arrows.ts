@@ -26,7 +26,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
   },
   destination: {
     arrows: ['core'],
-    node: ['buffer', 'child_process', 'crypto', 'net', 'perf_hooks', 'stream'],
+    node: ['buffer', 'child_process', 'crypto', 'module', 'net', 'perf_hooks', 'stream'],
     packages: ['undici'],
   },
 

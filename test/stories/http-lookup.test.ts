@@ -137,8 +137,7 @@ describe.concurrent('a look-up that cannot be relied on, over HTTP', STORY, () =
   test('[S5] it answers 503 for an hour: waits, named, nothing is sent again; then it is found', async (context) => {
     const { destination, id, story } = await unavailable(context);
     for (let minutes = 0; minutes < 60; minutes += 10) {
-      story.moveClock(10 * MINUTE_MS);
-      await askedOnceMore(destination);
+      await askedOnceMore(destination, () => story.moveClock(10 * MINUTE_MS));
       const waiting = await story.until(id, ({ stage }) => stage === 'checking');
       expect(waiting).toMatchObject({ effect: 'unknown', why: { code: 'looking_up' } });
       expect(sentenceOf(waiting)).toMatch(/^Looking it up; next check at .* It may or may not have happened/);
@@ -154,8 +153,7 @@ describe.concurrent('a look-up that cannot be relied on, over HTTP', STORY, () =
 
   test('[S5] it answers 503 for longer than we may wait: parked at that bound, unknown, and not sent again', async (context) => {
     const { destination, id, story } = await unavailable(context);
-    story.moveClock(23 * HOUR_MS);
-    await askedOnceMore(destination);
+    await askedOnceMore(destination, () => story.moveClock(23 * HOUR_MS));
     const before = await story.until(id, ({ stage }) => stage === 'checking');
     story.moveClock(2 * HOUR_MS);
     const operation = await story.until(id, SETTLED);
@@ -184,8 +182,9 @@ async function unavailable(context: Parameters<typeof storyDestination>[0]) {
   return { destination, id, story };
 }
 
-/** A question has come that was asked after this was called. */
-async function askedOnceMore(destination: StoryDestination): Promise<void> {
+/** A question has come that was asked since the hour was moved on. */
+async function askedOnceMore(destination: StoryDestination, moveOn: () => void): Promise<void> {
   const before = destination.log('a', 'question').length;
+  moveOn();
   await until(() => destination.log('a', 'question').length > before, 'one more look-up');
 }

@@ -1,7 +1,8 @@
 // One HTTP request with the phases of its way told: whether anything can have left, what came back, how it ended.
 // Nothing is repeated, no redirect is followed, and no time-out is shorter than the one that is asked for.
 
-import { type Dispatcher, errors } from 'undici';
+import type { Dispatcher } from 'undici';
+import { undici } from '../undici.ts';
 
 export interface ExchangeRequest {
   readonly method: Dispatcher.HttpMethod;
@@ -168,7 +169,7 @@ class Handler implements Dispatcher.DispatchHandler {
 
 /** Something answered, and it is no HTTP that can be read: the parser says so, or its headers are beyond all measure. */
 function isNoHttp(error: Error): boolean {
-  return error instanceof errors.HTTPParserError || codeOf(error) === 'UND_ERR_HEADERS_OVERFLOW';
+  return error instanceof undici().errors.HTTPParserError || codeOf(error) === 'UND_ERR_HEADERS_OVERFLOW';
 }
 
 /** What cannot be written down as a request was never begun. */

@@ -3,7 +3,7 @@
 // "Not sent" is proven by the transport alone: no connection came about, or the turn in which the first byte would have
 // been handed to the socket was never reached. Everything after that which is no whole reply is unknown (D8).
 
-import { buildConnector, Pool } from 'undici';
+import type { buildConnector, Pool } from 'undici';
 import { canonicalJson, type JsonObject, type JsonValue } from '../../core/canonical.ts';
 import type { ContractOperation } from '../../core/contract.ts';
 import { sha256Hex } from '../../core/digest.ts';
@@ -24,6 +24,7 @@ import type {
   SendRequest,
 } from '../port.ts';
 import { REPLY_MAX_BYTES } from '../reply-cap.ts';
+import { undici } from '../undici.ts';
 import { describe, type Exchange, type ExchangeEnd, startExchange } from './exchange.ts';
 import { type PageAddress, type Pages, readPages } from './pages.ts';
 import { type UnpackedReply, unpackReply } from './reply.ts';
@@ -98,6 +99,7 @@ export class HttpDestination implements Destination {
       allowH2: false,
       ...(options.ca === undefined ? {} : { ca: options.ca }),
     };
+    const { buildConnector, Pool } = undici();
     this.#connector = buildConnector(connect);
     this.#pool = new Pool(this.#url.origin, {
       connections: connections + ASKING_CONNECTIONS,

@@ -7,11 +7,11 @@
 
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { Agent } from 'undici';
 import type { JsonObject, JsonValue } from '../../core/canonical.ts';
 import { memberText } from '../../core/json-frame.ts';
 import type { AskReport, AskRequest, ConnectReport, LateReply, SendReport, SendRequest } from '../port.ts';
 import { capReply, REPLY_MAX_BYTES } from '../reply-cap.ts';
+import { undici } from '../undici.ts';
 import { type McpFrame, readAnswer, readMcpFrame } from './frame.ts';
 import { type Exchange, type ExchangeEnd, type ExchangeRequest, startExchange } from './http-exchange.ts';
 import { FRAME_MAX_BYTES } from './line-framing.ts';
@@ -110,7 +110,7 @@ export class HttpUpstream implements McpUpstream {
   readonly #options: HttpUpstreamOptions;
   #own: OwnHandshake;
   readonly #url: URL;
-  readonly #agent = new Agent({
+  readonly #agent = new (undici().Agent)({
     connect: { timeout: CONNECT_TIMEOUT_MS },
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
