@@ -245,7 +245,9 @@ try {
     process.stdout.write('No stop came in the middle of it: nothing was shown.\n');
     red += 1;
   }
-  process.stdout.write(`${trials + frozen - Math.min(red, trials + frozen)} passed, ${red} failed\n`);
+  const total = trials + frozen;
+  const failed = Math.min(red, Math.max(total, 1));
+  process.stdout.write(`${Math.max(total - failed, 0)} passed, ${failed} failed\n`);
 } finally {
   await operator.close();
   const gone = workers.map((worker) => once(worker, 'exit'));
