@@ -4,7 +4,7 @@
 //   --trials N        how many, each with a stop at another instant and scope (3)
 //   --seed S          of the instants, scopes and answers (1)
 //   --frozen N        more trials, told apart: one process is frozen (SIGSTOP) before the stop, and wakes after it (1)
-//   --in-flight N     writes that are out when the answers begin to come (100)
+//   --in-flight N     writes that are out, and stay so until it is stopped (100)
 //   --ready N         writes that wait for the destination, and begin to leave (1000)
 //   --send-by MS      the bound within which a first byte leaves, shortened (1000)
 //   --break           the positive control: the check before the send is switched off; must go red
@@ -32,7 +32,7 @@ const { values } = parseArgs({
 });
 const WORKERS = 4;
 const MARGIN_MS = 200;
-/** An answer takes up to this long, so that writes leave all the time. */
+/** From the stop on, answers come within this. */
 const ANSWER_MS = 40;
 /** What would arrive after the acknowledgement has this long to do so. */
 const AFTER_MS = values.break ? 1_500 : 300;
@@ -145,13 +145,13 @@ async function runTrial(trial, isFrozen) {
   // As many have arrived when it is stopped: it comes while they leave.
   const stopAt = inFlight + Math.floor((random() * ready) / 2);
   const asleep = isFrozen ? workers[Math.floor(random() * WORKERS)] : undefined;
+  await each({ gate: 'open' });
   const out = await proposed(inFlight, { requester, trial, part: 'out' });
   await reached(trial, inFlight);
   await each({ gate: 'shut' });
   const made = { ...out, ...(await proposed(ready, { requester, trial, part: 'ready' })) };
-  destination.send({ letGo: trial, answerMs: ANSWER_MS });
   const midway = asleep && reached(trial, Math.floor((inFlight + stopAt) / 2));
-  await each({ gate: 'open' });
+  await each({ gate: 'ajar' });
   await midway;
   asleep?.kill('SIGSTOP');
   await reached(trial, stopAt);
@@ -165,6 +165,7 @@ async function runTrial(trial, isFrozen) {
     }, STOP_MAX_MS);
   const stopped = await operator.stops.stop({ by: 'race', strength: 'same_account', scope, reason: 'race' });
   const listedAt = process.hrtime.bigint();
+  destination.send({ letGo: trial, answerMs: ANSWER_MS });
   const acknowledged = await operator.stops.acknowledged(stopped.stop.id);
   const ackAt = process.hrtime.bigint();
   clearTimeout(waking);
