@@ -4,6 +4,7 @@
 
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { functionDestination, openLedger } from '../dist/index.js';
 import { openSqliteStore } from '../dist/store/sqlite/sqlite-store.js';
 import { BlindStore } from './blind-store.mjs';
@@ -40,17 +41,24 @@ const facts = {
   checksArguments: false,
   digest: 'write',
 };
-/** While it is shut nothing can be sent, and what is asked for waits. */
-let isOpen = true;
+/**
+ * While it is shut nothing can be sent, and what is asked for waits. From ajar each write gets through after a while of
+ * its own, so that they leave one after the other, however fast the machine is.
+ */
+let gate = 'open';
+const AJAR_MS = 1_500;
 const inner = functionDestination({ name: 'race', tools: { write } });
 const destination = {
   name: inner.name,
   set onLateReply(listener) {
     inner.onLateReply = listener;
   },
-  isConnected: () => isOpen && inner.isConnected(),
-  connect: async () =>
-    isOpen ? inner.connect() : { connected: false, detail: 'the gate is shut', isAway: false },
+  isConnected: () => gate === 'open' && inner.isConnected(),
+  async connect() {
+    if (gate === 'shut') return { connected: false, detail: 'the gate is shut', isAway: false };
+    if (gate === 'ajar') await pause(Math.random() * AJAR_MS);
+    return inner.connect();
+  },
   send: (request) => inner.send(request),
   ask: (request) => inner.ask(request),
   close: () => inner.close(),
@@ -87,8 +95,8 @@ async function propose({ count, requester, trial, worker }) {
 
 process.on('message', (message) => {
   if (message.gate !== undefined) {
-    isOpen = message.gate === 'open';
-    process.send({ gate: message.gate });
+    gate = message.gate;
+    process.send({ gate });
   }
   if (message.propose !== undefined) void propose(message.propose);
   if (message.end === true) {

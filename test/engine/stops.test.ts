@@ -118,6 +118,19 @@ describe('a stop', () => {
     expect(records.length).toBe(3);
   });
 
+  test('stops what is only observed too, also where the ledger is not asked', async () => {
+    const { ledger, records, write } = await begin({
+      facts: { create: factsOf('create', { mode: 'observe' }) },
+    });
+    await ledger.stops.stop({ ...MARA, scope: EVERYTHING, reason: 'Migration.' });
+    const operation = operationOf(await write('create', { title: 'a' }));
+    expect(operation).toMatchObject({ stage: 'closed', effect: 'not_sent', why: { code: 'stopped' } });
+    expect((await ledger.stops.over({ destination: 'cab', tool: 'create', requester: 'agent' }))?.by).toBe(
+      'Mara',
+    );
+    expect(records).toEqual([]);
+  });
+
   test('of another process is heard of by the commit that would have sent', async () => {
     const { ledger, open: openAnother, records, write } = await begin({ onDisk: true });
     await write('create', { title: 'before' });

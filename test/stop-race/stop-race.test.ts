@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { ROOT } from '../house/source.ts';
 
 test('[S11] with 100 writes out and 1,000 ready, four processes are stopped: nothing arrives after “no more will be sent”, the list of what is out is exact, each of it settles, and lifting sends nothing', {
-  timeout: 90_000,
+  timeout: 120_000,
 }, async () => {
   const race = spawn(
     process.execPath,
