@@ -51,7 +51,7 @@ function setup(schema: string, port?: number) {
       refusal: (address: string, more: Parameters<typeof storeUse>[1] = {}) =>
         storeUse(address, { data, ...more }).then(
           () => undefined,
-          (fault: CommandFault) => fault,
+          (fault: unknown) => fault as CommandFault,
         ),
       gateway: async () => {
         const gateway = cleanUps.started(
