@@ -24,7 +24,9 @@ type Oid = Parameters<typeof pg.types.getTypeParser>[0];
 /** Versions and instants are whole numbers that JavaScript holds exactly. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: Oid, format: 'text') =>
-    oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+    oid === pg.types.builtins.INT8
+      ? Number
+      : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 };
 
 export class Line {
