@@ -1,7 +1,7 @@
 // The demonstration: an agent's client, a gateway, and a destination that loses replies, while processes are
 // killed. It counts what the destination holds, and compares it with what the ledger and the caller were told.
 //
-//   node demo/demo.mjs [--json] [--without-gateway] [--help]
+//   node demo/demo.mjs [--json] [--without-gateway] [--store URL] [--help]
 
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -12,14 +12,17 @@ import { NOT_CHECKED, ORDER, SCENES } from './stories.mjs';
 import { printTable } from './table.mjs';
 import { makeWorld } from './world.mjs';
 
-const USAGE = `Usage: npm run demo -- [--json] [--without-gateway]
+const USAGE = `Usage: npm run demo -- [--json] [--without-gateway] [--store URL]
 
   --json              print one line of JSON in place of the table
   --without-gateway   let the client talk to the destination itself, with the same retries: it goes wrong
+  --store URL         the ledgers are on PostgreSQL, in schemas that are removed afterwards:
+                      postgres://USER@HOST:PORT/DATABASE
 `;
 
 const FLAGS = ['--json', '--without-gateway', '--help'];
 const given = process.argv.slice(2);
+const store = takeValue(given, '--store');
 const unknown = given.find((flag) => !FLAGS.includes(flag));
 if (unknown !== undefined) {
   process.stderr.write(`The demo knows no ${unknown}.\n${USAGE}`);
@@ -38,7 +41,18 @@ if (hasGateway && !existsSync(fileURLToPath(new URL('../dist/cli/counterfoil.js'
   process.exit(2);
 }
 
+/** Takes an option with its value out of the list. */
+function takeValue(list, flag) {
+  const at = list.indexOf(flag);
+  if (at === -1) return undefined;
+  const [, value] = list.splice(at, 2);
+  if (value?.startsWith('postgres')) return value;
+  process.stderr.write(`${flag} needs the address of a database.\n${USAGE}`);
+  process.exit(2);
+}
+
 const began = performance.now();
+const schemas = [];
 const folder = mkdtempSync(join(tmpdir(), 'counterfoil-demo-'));
 process.once('SIGINT', () => {
   rmSync(folder, { recursive: true, force: true });
@@ -57,7 +71,9 @@ function progress(row, words) {
 async function act(scene, gateway) {
   const [first] = scene.rows;
   const name = [first.id, first.variant, gateway ? 'gateway' : 'direct'].filter(Boolean).join('-');
-  const world = makeWorld({ folder: join(folder, name.replaceAll(/[^\w-]+/g, '-')), gateway });
+  const own = join(folder, name.replaceAll(/[^\w-]+/g, '-'));
+  const world = makeWorld({ folder: own, gateway, ...(store === undefined ? {} : { store }) });
+  if (world.schema !== undefined) schemas.push(world.schema);
   let parts;
   let problem;
   try {
@@ -129,6 +145,16 @@ const stories = told
 const faultsFired = told.reduce((sum, scene) => sum + scene.faultsFired, 0);
 const ok = stories.every((story) => story.ok);
 
+/** What the stories have left on the server. */
+async function removeSchemas() {
+  const { default: pg } = await import('pg');
+  const client = new pg.Client({ connectionString: store });
+  await client.connect();
+  for (const schema of schemas) await client.query(`DROP SCHEMA IF EXISTS "${schema}" CASCADE`);
+  await client.end();
+}
+
+if (schemas.length > 0) await removeSchemas();
 if (ok) rmSync(folder, { recursive: true, force: true });
 else process.stderr.write(`What the processes of this run wrote is kept in ${folder}\n`);
 const seconds = Number(((performance.now() - began) / 1000).toFixed(1));

@@ -9,6 +9,8 @@ export interface WorldOptions {
   readonly folder: string;
   readonly gateway?: boolean;
   readonly data?: string;
+  /** `postgres://…`: the ledger is there, in a schema of its own. */
+  readonly store?: string;
   readonly config?: string;
   readonly env?: { readonly [name: string]: string };
 }

@@ -2,6 +2,7 @@
 // with its log. A world without a gateway has the client talk to the destination itself, as most do today.
 
 import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pass } from 'node:timers/promises';
@@ -29,11 +30,24 @@ const RECONNECT_PAUSE_MS = 100;
  * @param options.folder a new folder, for everything that this world writes
  * @param options.gateway false: the client talks to the destination itself
  * @param options.data the gateway's data directory; `folder/data` when absent
+ * @param options.store `postgres://…`: the ledger is there, in a schema of its own
  * @param options.config the gateway's configuration; `demo/gateway.yaml` when absent
  * @param options.env what the gateway and every command have in their environment beside the usual
  */
 export function makeWorld(options) {
   return new World(options);
+}
+
+/** What `counterfoil store use` would write, and the first gateway makes the tables. */
+function placeLedger(data, store) {
+  const file = join(data, 'store.json');
+  if (existsSync(file)) return undefined;
+  const url = new URL(store);
+  const schema = `story_${randomBytes(8).toString('hex')}`;
+  url.searchParams.set('schema', schema);
+  mkdirSync(data, { recursive: true, mode: 0o700 });
+  writeFileSync(file, JSON.stringify({ url: url.href }), { mode: 0o600 });
+  return schema;
 }
 
 class World {
@@ -42,7 +56,7 @@ class World {
   #kills = 0;
   #hasPassphrase = false;
 
-  constructor({ folder, gateway = true, data, config = CONFIG, env = {} }) {
+  constructor({ folder, gateway = true, data, store, config = CONFIG, env = {} }) {
     mkdirSync(folder, { recursive: true });
     this.folder = folder;
     this.gateway = gateway;
@@ -50,6 +64,7 @@ class World {
     this.config = config;
     this.env = env;
     this.log = join(folder, 'destination.log');
+    if (gateway && store !== undefined) this.schema = placeLedger(this.data, store);
     this.faults = join(folder, 'faults.json');
     this.plan();
   }

@@ -1,5 +1,5 @@
-import { afterAll, describe, expect, test } from 'vitest';
-import type { Store } from '../../src/store/port.ts';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { type Store, StoreFault } from '../../src/store/port.ts';
 import { openPostgresStore, postgresOpener } from '../../src/store/postgres/postgres-store.ts';
 import { ReopeningStore } from '../../src/store/reopening-store.ts';
 import {
@@ -14,6 +14,7 @@ import {
 } from '../../src/testing/store-cases/bench.ts';
 import { testDatabase } from './fixtures/postgres.ts';
 import { type CommitFault, PostgresProxy } from './fixtures/postgres-proxy.ts';
+import { findBinaries, startServer } from './fixtures/postgres-server.ts';
 
 const database = await testDatabase();
 const proxy = database === undefined ? undefined : await PostgresProxy.start(database.url);
@@ -181,6 +182,54 @@ describe.skipIf(database === undefined)('a store that lacks what it has confirme
       code: 'ERR_STORE_POISONED',
     });
     await expect(store.commit([change([write('op:b', 0)])])).rejects.toMatchObject(refused);
+    await store.close();
+  });
+});
+
+const binaries = database === undefined ? undefined : findBinaries();
+
+describe.skipIf(binaries === undefined)('a server that crashes under load and comes back', () => {
+  test('has everything that was confirmed, nothing that was refused, and is written to again', async () => {
+    const server = await startServer(binaries ?? '');
+    onTestFinished(() => server.stop());
+    const fates = { stored: [] as string[], not_stored: [] as string[], unknown: [] as string[] };
+    const work = { crashes: 0, isOver: false };
+    const writer = async (name: number) => {
+      const store = new ReopeningStore(postgresOpener({ url: server.url }));
+      for (let index = 0; !work.isOver; index += 1) {
+        const stream = `op:${name}-${index}`;
+        try {
+          const claims = [{ key: key(name * 1_000_000 + index), sequence: 0, holder: stream }];
+          expect(await store.commit([change([write(stream, 0)], { claims })])).toEqual([STORED]);
+          fates.stored.push(stream);
+        } catch (fault) {
+          if (!(fault instanceof StoreFault)) throw fault;
+          fates[fault.fate].push(stream);
+          // It is away; there is no hurry.
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+      }
+      await store.close();
+    };
+    const storedMore = (count: number) => {
+      const wanted = fates.stored.length + count;
+      return until(async () => (fates.stored.length >= wanted ? true : undefined));
+    };
+    const crashes = async () => {
+      for (; work.crashes < 2; work.crashes += 1) {
+        await storedMore(30);
+        await server.crash();
+      }
+      await storedMore(30);
+      work.isOver = true;
+    };
+    await Promise.all([crashes(), ...[1, 2, 3, 4].map(writer)]);
+    const store = await openPostgresStore({ url: server.url });
+    const isThere = async (streams: readonly string[]) =>
+      (await store.read(TENANT, streams)).map((record) => record !== undefined);
+    expect(fates.not_stored.length).toBeGreaterThan(0);
+    expect(await isThere(fates.stored)).toEqual(fates.stored.map(() => true));
+    expect(await isThere(fates.not_stored)).toEqual(fates.not_stored.map(() => false));
     await store.close();
   });
 });

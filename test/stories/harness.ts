@@ -23,6 +23,13 @@ export const CHANGE = {
 };
 export const OLD_MACHINE = { vm: 'vm-17', name: 'billing-db-old' };
 export const NEW_MACHINE = { vm: 'vm-18', name: 'billing-db-new' };
+/** With `TEST_STORE=postgres` the ledgers of the stories are there. */
+const database =
+  process.env['TEST_STORE'] === 'postgres'
+    ? await (await import('../store/fixtures/postgres.ts')).testDatabase()
+    : undefined;
+const elsewhere = database === undefined ? {} : { store: database.url };
+
 /** What the destination answers to the first change request, when nothing goes wrong. */
 export const OWN_ANSWER = '{"id":"CHG-1042",';
 /** A caller that does not wait for long, and asks again. */
@@ -40,7 +47,7 @@ export function setup(
   options: Omit<WorldOptions, 'folder'> = {},
 ): World {
   const folder = mkdtempSync(join(tmpdir(), 'counterfoil-story-'));
-  const world = makeWorld({ folder, ...options });
+  const world = makeWorld({ folder, ...elsewhere, ...options });
   context.onTestFinished(async () => {
     await world.close();
     rmSync(folder, { recursive: true, force: true, maxRetries: 10 });

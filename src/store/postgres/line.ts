@@ -19,12 +19,14 @@ export interface LineOptions {
   readonly deadlineMs: number;
 }
 
-const BIGINT = 20;
+type Oid = Parameters<typeof pg.types.getTypeParser>[0];
 
 /** Versions and instants are whole numbers that JavaScript holds exactly. */
 const types: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format: 'text') =>
-    oid === BIGINT ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+  getTypeParser: ((oid: Oid, format: 'text') =>
+    oid === pg.types.builtins.INT8
+      ? Number
+      : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 };
 
 export class Line {
