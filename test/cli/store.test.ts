@@ -13,6 +13,7 @@ import {
   startGateway,
   textOf,
   toolsServer,
+  untilAsync,
 } from '../gateway/processes.ts';
 import { testDatabase } from '../store/fixtures/postgres.ts';
 import { PostgresProxy } from '../store/fixtures/postgres-proxy.ts';
@@ -88,6 +89,11 @@ describe.skipIf(database?.isOurs !== true)('a ledger on PostgreSQL', () => {
 
     const [first, second] = await Promise.all([one.gateway(), other.gateway()]);
     expect((await first('Freeze')).isError).not.toBe(true);
+    // Until it is on record that the first was told, another may be given the same answer as its own.
+    await untilAsync(
+      async () => (await operationsIn(one.data))[0]?.deliveredAt !== undefined,
+      'the first answer to be on record as delivered',
+    );
     const repeated = await second('Freeze');
     expect(textOf(repeated)).toMatch(/^ALREADY_EXISTS — /);
     expect(callsOf(folder, 'note')).toHaveLength(1);
