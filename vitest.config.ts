@@ -7,8 +7,8 @@ export default defineConfig({
     globalSetup: ['test/store/fixtures/postgres-setup.ts'],
     // Processes, not threads: tests change signals and environments, start children, and load a native store.
     pool: 'forks',
-    // Two at a time: many tests start processes of their own, and what they measure must not be each other.
-    maxWorkers: 2,
+    // More than there are cores: most of the time a test waits for processes that it has started.
+    maxWorkers: 4,
     // The files of one worker share what they import: loading it anew for each is a quarter of the whole run. What a
     // test changes of its process, it puts back. On PostgreSQL each file has a database of its own.
     isolate: process.env['TEST_STORE'] === 'postgres',
