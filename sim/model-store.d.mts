@@ -1,0 +1,7 @@
+// The shape of model-store.mjs, for tests that are written in TypeScript.
+
+import type { Store } from '../src/store/port.ts';
+
+export class ModelPlace {}
+
+export const ModelHandle: new (place: ModelPlace, port: object) => Store;
