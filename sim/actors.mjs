@@ -11,6 +11,7 @@ export class Agent {
   #random;
   #name;
   #calls = 0;
+  #tries = 0;
   #open = new Set();
 
   constructor(world, name) {
@@ -68,6 +69,8 @@ export class Agent {
     const process = this.#world.aliveProcess(this.#random);
     if (process === undefined) return;
     const abort = this.#random.chance(0.06) ? new AbortController() : undefined;
+    this.#tries += 1;
+    const mark = `try ${this.#name}/${this.#tries}`;
     let isAnswered = false;
     const waiting = {
       get isGone() {
@@ -76,11 +79,11 @@ export class Agent {
     };
     this.#open.add(waiting);
     process.ledger
-      .write({ ...call, ...(abort === undefined ? {} : { signal: abort.signal }) })
+      .write({ ...call, references: [mark], ...(abort === undefined ? {} : { signal: abort.signal }) })
       .then((answer) => {
         isAnswered = true;
         this.#open.delete(waiting);
-        this.#world.noteAnswer(call.replays[0], answer);
+        this.#world.noteAnswer(mark, answer);
       })
       .catch((cause) => this.#world.crashed(process, cause));
     if (abort !== undefined) this.#later(this.#random.between(10, 6_000), () => abort.abort());

@@ -2,7 +2,7 @@
 // and from what the destinations hold, never from what the ledger says of itself.
 
 import { createHash } from 'node:crypto';
-import { LATE_MS } from './destinations.mjs';
+import { ARRIVES_MS } from './destinations.mjs';
 
 export class Violation extends Error {
   /** @param {string} invariant I1 to I15, as the domain numbers them */
@@ -307,7 +307,7 @@ export class Invariants {
     const isReopened = history.some(({ event }, index) => index > started && event.type === 'reopened');
     const isAbsent =
       destination.recordsOf(id).length === 0 &&
-      this.#now - left.at > LATE_MS &&
+      this.#now - left.at > ARRIVES_MS &&
       (isReopened || destination.absenceCounts(tool));
     this.#hold(
       'I5',
@@ -360,10 +360,10 @@ export class Invariants {
     if (own !== undefined) own.isTold = true;
   }
 
-  /** A caller was answered; `callId` is known to nobody else. */
-  answered(callId, answer) {
+  /** A caller was answered; `mark` is this one try of its. */
+  answered(mark, answer) {
     if (answer.kind === 'not_recorded') {
-      const made = [...this.operations].find(([, { fixed }]) => fixed.replays.includes(callId));
+      const made = [...this.operations].find(([, { fixed }]) => fixed.references?.includes(mark));
       this.#hold('I1', made === undefined, () => `a caller was told "not recorded", and ${made?.[0]} is there`);
       return;
     }

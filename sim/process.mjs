@@ -23,7 +23,7 @@ export class Process {
     this.#world = world;
     this.name = name;
     this.#random = world.randomFor(`process ${name}`);
-    this.wallOffsetMs = world.random.between(-2_000, 2_000);
+    this.wallOffsetMs = world.random.between(-world.plan.skewMs, world.plan.skewMs);
     const { build, destinations } = world;
     const environment = this.#environment();
     this.worker = build.Ledger.newWorker({ environment });

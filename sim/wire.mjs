@@ -1,7 +1,7 @@
 // The way between one process and one destination: what may be lost, late, doubled or refused, and when the first byte
 // leaves. It stands in the place of an adapter.
 
-import { LATE_MS } from './destinations.mjs';
+import { ARRIVES_MS } from './destinations.mjs';
 
 export class Wire {
   onLateReply;
@@ -84,7 +84,7 @@ export class Wire {
     const late = () => {
       if (!random.chance(faults.late)) return random.between(1, 120);
       this.#world.fired('late_request');
-      return random.between(1_000, LATE_MS - 1_000);
+      return random.between(1_000, ARRIVES_MS);
     };
     if (!random.chance(faults.double)) return [late()];
     this.#world.fired('doubled');

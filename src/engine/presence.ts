@@ -27,36 +27,39 @@ export class Presence {
   readonly #host = hostIdentity();
   readonly #watched = new Map<string, Watched>();
   #version = 0;
-  #beat = 0;
 
   constructor(context: EngineContext) {
     this.#context = context;
   }
 
-  /** Shows that this worker lives: one commit, made while it has something out. */
+  /**
+   * Shows that this worker lives: one commit, made while it has something out. A beat is named by the version that it
+   * makes, so that after a commit whose fate was unknown the next one is another one, whatever became of that.
+   */
   async beat(): Promise<void> {
     const { environment, store, tenant, worker } = this.#context;
-    const state: WorkerState = { beat: this.#beat + 1, host: this.#host, process: ownProcess() };
-    const [result] = await store.commit([
-      {
-        tenant,
-        at: environment.now(),
-        writes: [
-          {
-            stream: `worker:${worker}`,
-            expectedVersion: this.#version,
-            events: [],
-            state: state as unknown as Json,
-          },
-        ],
-      },
-    ]);
-    if (result?.outcome === 'stored') {
-      this.#version += 1;
-      this.#beat += 1;
-    } else if (result?.outcome === 'stale') {
+    for (;;) {
+      const state: WorkerState = { beat: this.#version + 1, host: this.#host, process: ownProcess() };
+      const [result] = await store.commit([
+        {
+          tenant,
+          at: environment.now(),
+          writes: [
+            {
+              stream: `worker:${worker}`,
+              expectedVersion: this.#version,
+              events: [],
+              state: state as unknown as Json,
+            },
+          ],
+        },
+      ]);
+      if (result?.outcome === 'stored') {
+        this.#version += 1;
+        return;
+      }
       // Only after a commit whose fate was unknown and that was stored after all.
-      this.#version = result.version;
+      if (result?.outcome === 'stale') this.#version = result.version;
     }
   }
 
@@ -67,15 +70,16 @@ export class Presence {
    */
   async isGone(worker: string, claim: string): Promise<boolean> {
     const { environment, settings, store, tenant } = this.#context;
+    // Before it is asked: an answer that is read late tells nothing of the time since.
+    const now = environment.monotonic();
     const [record] = await store.read(tenant, [`worker:${worker}`]);
     const state = record?.state as unknown as WorkerState | undefined;
     if (state !== undefined && state.host === this.#host && !isRunning(state.process)) return true;
     const beat = state?.beat ?? 0;
-    const now = environment.monotonic();
     const watched = this.#watched.get(claim);
     if (watched?.beat !== beat) {
       if (this.#watched.size >= WATCHED_MAX) this.#watched.clear();
-      this.#watched.set(claim, { beat, seenAt: now });
+      this.#watched.set(claim, { beat, seenAt: environment.monotonic() });
       return false;
     }
     return now - watched.seenAt > settings.leaseMs;
