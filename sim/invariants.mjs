@@ -71,6 +71,7 @@ export class Invariants {
     const after = { version, state, fixed, history: [...(before?.history ?? []), ...stored], by: process };
     const step = { id, before, after, events, process };
     if (before === undefined) this.#begun(step);
+    if (events.some(({ type }) => type === 'reopened')) this.#isLatest(step);
     this.#attemptsFollow(step);
     this.#effectFollows(step);
     this.#effectIsTrue(step);
@@ -100,7 +101,7 @@ export class Invariants {
     this.#hold(
       'I2',
       earlier.state.stage === 'closed',
-      () => `${id} is occurrence ${sequence} while the one before it is ${earlier.state.stage}`,
+      () => `${id} is occurrence ${sequence} while ${this.#claims.get(`${intentKey}/${sequence - 1}`)} is ${earlier.state.stage}`,
     );
     const isMade = earlier.state.effect === 'accepted' || earlier.state.effect === 'verified';
     this.#hold(
@@ -108,6 +109,12 @@ export class Invariants {
       fixed.repeat !== 'unique' || !isMade || state.review !== undefined,
       () => `${id} is made a second time without anybody having been asked`,
     );
+  }
+
+  /** I2: what has been followed by another occurrence is not asked for anew. */
+  #isLatest({ id, after: { fixed } }) {
+    const next = this.#claims.get(`${fixed.intentKey}/${fixed.sequence + 1}`);
+    this.#hold('I2', next === undefined, () => `${id} is asked for anew, and ${next} has taken its place`);
   }
 
   /** I9: the list of attempts only grows, by events that say so. */

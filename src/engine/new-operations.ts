@@ -10,12 +10,13 @@ import { lockAfter, lockedBy } from '../core/locks.ts';
 import {
   evolveAll,
   isUnsettled,
+  mayBeAskedAnew,
   type Operation,
   type OperationEvent,
   type Proposal,
   type ReviewQuestion,
 } from '../core/operation.ts';
-import { type Change, StoreFault, type StreamWrite } from '../store/port.ts';
+import { type Change, type Requirement, StoreFault, type StreamWrite } from '../store/port.ts';
 import { type EngineContext, newId, newReview, SALT_BYTES, scopeNow } from './context.ts';
 import { type Draft, keysOf, payloadText } from './draft.ts';
 import { digestOf } from './payload.ts';
@@ -36,6 +37,8 @@ export interface Extras {
   readonly sequence: number;
   readonly question?: ReviewQuestion;
   readonly previous?: Operation['previous'];
+  /** The earlier one by which this was judged to be another: it must be as it was (I2). */
+  readonly judgedBy?: OperationRecord;
   readonly observed?: Operation['observed'];
   /** After many writes: it waits for what is decided with that operation. */
   readonly goOn?: string;
@@ -119,6 +122,7 @@ export class NewOperations {
       writes: [
         ...writes,
         ...superseded,
+        ...turnedPage(extras.judgedBy, context.worker, superseded),
         ...(run.write === undefined ? [] : [run.write]),
         ...(extras.beside === undefined ? [] : [extras.beside(operation.id)]),
       ],
@@ -128,7 +132,10 @@ export class NewOperations {
         ...(entryKey === undefined ? [] : [{ key: entryKey, stream }]),
         ...openEntries(undefined, operation),
       ],
-      ...(run.requires === undefined ? {} : { requires: [run.requires] }),
+      requires: [
+        ...(run.requires === undefined ? [] : [run.requires]),
+        ...requirementOf(extras.judgedBy),
+      ],
     });
     if (!isStored) return undefined;
     context.reached('proposed');
@@ -399,6 +406,26 @@ export class NewOperations {
     ]);
     return { version: 1, operation };
   }
+}
+
+function requirementOf(judgedBy: OperationRecord | undefined): readonly Requirement[] {
+  return judgedBy === undefined
+    ? []
+    : [{ stream: streamOf(judgedBy.operation.id), version: judgedBy.version }];
+}
+
+/**
+ * Where the earlier one could have been asked for anew instead, it moves on by a version without a change: of two calls
+ * that come at once, one with its text and one with another, the second to be stored is judged anew.
+ */
+function turnedPage(
+  judgedBy: OperationRecord | undefined,
+  worker: string,
+  others: readonly StreamWrite[],
+): readonly StreamWrite[] {
+  if (judgedBy === undefined || !mayBeAskedAnew(judgedBy.operation)) return [];
+  const { writes } = writesOf({ before: judgedBy, events: [], locks: [], worker });
+  return writes.filter((write) => !others.some(({ stream }) => stream === write.stream));
 }
 
 /** Locks as they are once an earlier operation of the same commit has left their lines. */

@@ -229,6 +229,7 @@ export class Proposals {
     const asked = question === undefined ? undefined : operation.previous;
     const next: Extras = {
       sequence: nextSequence,
+      judgedBy: earlier,
       previous: asked ?? { operation: operation.id, relation: 'occurrence' },
       ...(question === undefined ? {} : { question }),
     };
@@ -324,8 +325,11 @@ export class Proposals {
     return result.record;
   }
 
-  /** A new round. On a declared step it is a proposal like any other: it takes the place of the latest one. */
-  async #reopen(place: Place, earlier: OperationRecord): Promise<Proposed> {
+  /**
+   * A new round. On a declared step it is a proposal like any other: it takes the place of the latest one. `undefined`:
+   * the earlier one is no longer what it was judged by, and another may have taken its place.
+   */
+  async #reopen(place: Place, earlier: OperationRecord): Promise<Proposed | undefined> {
     const context = this.#context;
     const { draft, run } = place;
     const { id } = earlier.operation;
@@ -341,6 +345,8 @@ export class Proposals {
     }
     const reopening = takeStep(context, {
       id,
+      from: earlier,
+      onlyAt: earlier.version,
       command: () => ({
         type: 'reopen',
         by: 'caller',
@@ -353,6 +359,7 @@ export class Proposals {
         : { beside: async () => [await this.#new.pointerTo(step.stream, id)] }),
     });
     const result = await reopening.catch((cause: unknown) => this.#reopenedAfterAll(earlier, cause));
+    if (!result.stored && result.refusal === 'changed') return undefined;
     // Whoever asked for the new round waits for it as for a first one.
     return result.stored
       ? { answer: 'new', record: result.record }

@@ -352,6 +352,32 @@ describe('a call with another text outside the business parameters', () => {
     expect(sent).toEqual(['too long', 'short']);
   });
 
+  test('beside one with the first text leads to one record: the refused one is asked for anew once (I2)', async () => {
+    fixture = await setup();
+    const sent: string[] = [];
+    const create = async ({ text }: { readonly text: string }) => {
+      sent.push(text);
+      if (sent.length === 1) throw new DestinationError(said('not now'));
+      return said(`created ${text}`);
+    };
+    const ledger = await fixture.open({
+      factsFor: () => facts,
+      destinations: [functionDestination({ name: 'cab', tools: { create } })],
+    });
+    const write = (text: string) =>
+      ledger.write({
+        destination: 'cab',
+        tool: 'create',
+        arguments: { title: 'Freeze', text },
+        requester: 'agent',
+        ...RUN,
+      });
+    const refused = operationOf(await write('one'));
+    const answers = await Promise.all([write('one'), write('two')]);
+    expect(answers.map((answer) => operationOf(answer).id)).toEqual([refused.id, refused.id]);
+    expect(sent).toEqual(['one', 'one']);
+  });
+
   test('after a withdrawn one sends the new text, and never the old one', async () => {
     fixture = await setup();
     let isUp = false;
