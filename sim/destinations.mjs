@@ -22,17 +22,17 @@ const findByRef = (consistency, absent) => ({
   evidence: SOURCE,
 });
 
-const keyGuard = {
+const keyGuard = (window) => ({
   kind: 'request_key',
   carrier: { in: 'body', name: 'ref', encoding: 'opaque' },
   scope: ['account'],
-  window: { kind: 'duration', at_least: 'PT2M', from: 'first_accept', after: 'executes_again' },
+  window: { kind: 'duration', at_least: window, from: 'first_accept', after: 'executes_again' },
   same: { result: 'replays_original', side_effects: 'once' },
   different: { result: 'rejected' },
   in_flight: { result: 'serialised' },
   strength: 'enforced',
   evidence: SOURCE,
-};
+});
 
 const identityGuard = {
   kind: 'client_identity',
@@ -99,12 +99,17 @@ export const CLASSES = {
   R2: {
     keyMs: 120_000,
     tools: {
-      create: { operation: written('create', { guards: [keyGuard] }) },
+      create: { operation: written('create', { guards: [keyGuard('PT2M')] }) },
       pay: {
         class: 'irreversible',
-        operation: written('pay', { guards: [keyGuard], lookups: [READ_AFTER_WRITE] }),
+        operation: written('pay', { guards: [keyGuard('PT2M')], lookups: [READ_AFTER_WRITE] }),
       },
     },
+  },
+  /** Knows a key for little longer than a request may be on its way. */
+  R2S: {
+    keyMs: 40_000,
+    tools: { create: { operation: written('create', { guards: [keyGuard('PT40S')] }) } },
   },
   R3: {
     keyMs: Number.POSITIVE_INFINITY,

@@ -8,7 +8,7 @@ export class ModelPlace {
   commits = 0;
   /** Told of each change that was stored, with the handle that stored it. */
   onStored;
-  /** Planted bugs of the store: `stale`, `taken`. */
+  /** Planted bugs of the store: `stale`, `taken`, `durability`. */
   ignores = new Set();
 
   tenant(name) {
@@ -125,6 +125,11 @@ export class ModelHandle {
     const calls = this.#waiting.splice(0);
     const fault = this.#delays.fault?.();
     const answer = this.#delays.answer ?? ((give) => give());
+    // Planted: told as stored, and lost.
+    if (fault !== undefined && this.#place.ignores.has('durability')) {
+      for (const { changes, resolve } of calls) answer(() => resolve(changes.map(() => ({ outcome: 'stored' }))));
+      return;
+    }
     if (fault === undefined || fault === 'ghost') {
       const results = calls.map(({ changes }) => changes.map((change) => this.#place.decide(change, this)));
       this.commits += 1;

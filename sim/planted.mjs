@@ -4,14 +4,188 @@
 import { loadBuild } from './build.mjs';
 import { playSeed } from './world.mjs';
 
-export const PLANTED = [];
+const engine = (file, from, to) => ({ file: `engine/${file}.js`, from, to });
+const core = (file, from, to) => ({ file: `core/${file}.js`, from, to });
 
-/** @returns the first seed that goes wrong, and how; `undefined` where none does */
-export async function playPlanted({ patches = [], ignores = [] }, { seeds, from }) {
+/** `breaks`: the invariants of which one must be broken; what else a bug breaks on the way does not count. */
+export const PLANTED = [
+  {
+    name: 'sent-and-not-recorded',
+    breaks: ['I1'],
+    // The store says "stored" of what is lost.
+    ignores: ['durability'],
+  },
+  {
+    name: 'commit-error-taken-for-not-stored',
+    breaks: ['I1'],
+    patches: [engine('new-operations', "cause.fate !== 'unknown')\n                throw cause;", 'true)\n                throw cause;')],
+  },
+  { name: 'claim-not-unique', breaks: ['I2'], ignores: ['taken'] },
+  {
+    name: 'judged-by-what-has-changed-since',
+    breaks: ['I2'],
+    patches: [
+      engine('new-operations', '...requirementOf(extras.judgedBy),', ''),
+      engine('new-operations', '...turnedPage(extras.judgedBy, context.worker, superseded),', ''),
+    ],
+  },
+  {
+    name: 'altered-payload-sent',
+    breaks: ['I3'],
+    patches: [core('authority', 'conditions.digest !== operation.digest', 'false')],
+  },
+  {
+    name: 'irreversible-by-rule',
+    breaks: ['I3'],
+    patches: [core('authority', "return { allowed: false, question: 'irreversible' };", 'return { allowed: true, rule };')],
+  },
+  {
+    name: 'approval-of-another-digest',
+    breaks: ['I3'],
+    patches: [core('decide', 'if (review.digest !== command.digest)', 'if (false)')],
+  },
+  {
+    name: 'giving-up-changes-effect',
+    breaks: ['I4'],
+    patches: [
+      core(
+        'operation',
+        'draft.why = event.why;\n            draft.under = undefined;',
+        "draft.why = event.why; if (event.type === 'closed' && draft.effect === 'unknown') draft.effect = 'rejected';\n            draft.under = undefined;",
+      ),
+    ],
+  },
+  {
+    name: 'timeout-taken-for-not-sent',
+    breaks: ['I7', 'I5'],
+    patches: [
+      engine(
+        'reports',
+        "{ finding: { kind: 'transport', left: 'maybe', what: report.ended } }",
+        "{ finding: { kind: 'transport', left: 'no', what: report.ended } }",
+      ),
+    ],
+  },
+  {
+    name: 'lost-claim-taken-for-not-sent',
+    breaks: ['I7', 'I5'],
+    patches: [core('decide', "left: 'maybe',\n            what: 'claim_lost',", "left: 'no',\n            what: 'claim_lost',")],
+  },
+  {
+    name: 'absence-before-late-arrival',
+    breaks: ['I7', 'I5'],
+    patches: [core('repeatability', 'at >= absenceCountsFrom(operation, lookup, facts)', 'true')],
+  },
+  {
+    name: 'repeat-after-an-absence-that-proves-nothing',
+    breaks: ['I5'],
+    patches: [
+      core(
+        'repeatability',
+        "return proves.absent === 'not_applied' && consistency.kind === 'read_after_write' && isTrusted(evidence);",
+        'return true;',
+      ),
+    ],
+  },
+  {
+    name: 'repeat-without-a-guard',
+    breaks: ['I5', 'I7'],
+    patches: [
+      core(
+        'repeatability',
+        "return orRepeat({ step: 'park', why: { code: 'no_lookup' } });",
+        "return sendAgain(operation, bounds, at, { step: 'park', why: { code: 'no_lookup' } }, 'desired_state');",
+      ),
+      core('authority', 'if (guard === undefined)', 'if (false)'),
+      core('authority', 'return isScopeKept(guard, operation, scope)', 'return true'),
+    ],
+  },
+  {
+    name: 'repeat-after-the-window',
+    breaks: ['I5'],
+    patches: [core('guarded-repeat', 'question.at < usableUntil(guard, operation)', 'true')],
+  },
+  {
+    name: 'too-late-and-sent-all-the-same',
+    breaks: ['I6'],
+    patches: [
+      engine(
+        'sender',
+        'context.environment.monotonic() - started.notedAt <= context.settings.bounds.sendByMs',
+        'true',
+      ),
+    ],
+  },
+  {
+    name: 'live-worker-taken-over',
+    breaks: ['I6'],
+    patches: [engine('presence', 'return now - watched.seenAt > settings.leaseMs;', 'return true;')],
+  },
+  {
+    name: 'beat-that-does-not-move',
+    breaks: ['I6'],
+    patches: [engine('presence', 'beat: this.#version + 1', 'beat: 1')],
+  },
+  {
+    name: 'fence-not-checked',
+    breaks: ['I9'],
+    ignores: ['stale'],
+  },
+  {
+    name: 'found-nothing-taken-for-found',
+    breaks: ['I7'],
+    patches: [core('reply-reading', 'if (record === undefined)\n        return ABSENT;', "if (record === undefined)\n        return { found: 'present', count: 1 };")],
+  },
+  {
+    name: 'refusal-taken-for-acknowledgement',
+    breaks: ['I7'],
+    patches: [core('reply-reading', "return trusted ? 'rejected' : 'error';", "return 'accepted';")],
+  },
+  {
+    name: 'lock-not-looked-at',
+    breaks: ['I12'],
+    patches: [
+      core('locks', 'if (lock === undefined)\n        return undefined;', 'return undefined;'),
+      engine('records', 'if (isTaken && lock.state.holder !== null', 'if (false && lock.state.holder !== null'),
+    ],
+  },
+  {
+    name: 'reference-of-the-model-sent',
+    breaks: ['I13'],
+    patches: [
+      engine('draft', 'return name === undefined ? args : { ...args, [name]: id };', 'return name === undefined ? args : { [name]: id, ...args };'),
+      engine('draft', 'if (name === undefined || !Object.hasOwn(args, name))\n        return args;', 'return args;'),
+    ],
+  },
+  {
+    name: 'tries-without-end',
+    breaks: ['I14'],
+    patches: [core('repeatability', 'attemptsOfRound(operation).length >= bounds.attemptsMax ||', '')],
+  },
+  {
+    name: 'second-decision-told-as-the-first',
+    breaks: ['I15'],
+    patches: [
+      engine(
+        'ledger',
+        'if (!result.stored)\n            return { decided: false, refusal: result.refusal',
+        "if (!result.stored && result.refusal !== 'already_decided')\n            return { decided: false, refusal: result.refusal",
+      ),
+    ],
+  },
+  {
+    name: 'never-looked-at-again',
+    breaks: ['liveness'],
+    patches: [engine('worker', "case 'checking': {", "case 'checking': { return;")],
+  },
+];
+
+/** @returns the first seed that breaks an invariant that the bug is to break, and how; `undefined` where none does */
+export async function playPlanted({ breaks, patches = [], ignores = [] }, { seeds, from }) {
   const build = await loadBuild(patches);
   for (let seed = from; seed < from + seeds; seed += 1) {
     const { violation } = await playSeed(build, seed, { ignores });
-    if (violation !== undefined) return { seed, violation };
+    if (violation !== undefined && breaks.includes(violation.invariant)) return { seed, violation };
   }
   return undefined;
 }

@@ -102,4 +102,5 @@ async function playAllPlanted({ seeds = 1_000, from, only }) {
   return red > 0 || bugs.length === 0 ? 1 : 0;
 }
 
+process.on("unhandledRejection", (c) => { throw c; });
 process.exitCode = await main(process.argv.slice(2));

@@ -15,7 +15,7 @@ import { StoreFault, type StreamId } from '../store/port.ts';
 import { type EngineContext, newReview } from './context.ts';
 import { type Draft, keysOf } from './draft.ts';
 import { type Extras, FateUnknown, NewOperations } from './new-operations.ts';
-import { type OperationRecord, readLocks, readOperation, withDelivery } from './records.ts';
+import { type OperationRecord, readLocks, readOperation, streamOf, withDelivery } from './records.ts';
 import type { ResolvedRun, Runs } from './runs.ts';
 import type { Sender, StartedAttempt } from './sender.ts';
 import { takeStep } from './steps.ts';
@@ -332,7 +332,10 @@ export class Proposals {
   async #reopen(place: Place, earlier: OperationRecord): Promise<Proposed | undefined> {
     const context = this.#context;
     const { draft, run } = place;
-    const { id } = earlier.operation;
+    const { id, intentKey } = earlier.operation;
+    // Asked after it was read: whatever comes from here on moves its version.
+    const [latest] = await context.store.latestClaims(context.tenant, [intentKey]);
+    if (latest?.holder !== streamOf(id)) return undefined;
     const step = await this.#new.stepOf(draft, run);
     const replaced =
       step?.earlier !== undefined && step.earlier.operation.id !== id ? step.earlier.operation.id : undefined;
