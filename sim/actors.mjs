@@ -125,7 +125,9 @@ export class Persons {
     if (waiting.length === 0) return;
     const [id, operation] = this.#random.pick(waiting);
     const act =
-      operation.state.stage === 'parked' ? this.#reconcile(process, id, operation) : this.#decide(process, id, operation);
+      operation.state.stage === 'parked'
+        ? this.#reconcile(process, id, operation)
+        : this.#decide(process, id, operation);
     act?.catch((cause) => {
       // A store that is down is told to the person.
       if (cause?.name !== 'StoreFault') this.#world.crashed(process, cause);
@@ -141,9 +143,16 @@ export class Persons {
     const both = random.chance(0.3) ? PERSONS : [random.pick(PERSONS)];
     return Promise.all(
       both.map(async (by) => {
-        const own = both.length > 1 && by === PERSONS[1] ? (this.#world.aliveProcess(random) ?? process) : process;
+        const own =
+          both.length > 1 && by === PERSONS[1] ? (this.#world.aliveProcess(random) ?? process) : process;
         this.#world.invariants.said(review.id, { by, kind, digest });
-        const result = await own.ledger.decideReview({ operation: id, digest, kind, by, strength: 'passphrase' });
+        const result = await own.ledger.decideReview({
+          operation: id,
+          digest,
+          kind,
+          by,
+          strength: 'passphrase',
+        });
         if (result.decided) this.#world.check(() => this.#world.invariants.toldDecided(review.id, by));
       }),
     );
@@ -204,8 +213,11 @@ export class Nemesis {
   /** Frozen by the operating system, now and then for longer than its claims last. */
   pause() {
     const process = this.#world.aliveProcess(this.#random);
-    const ms = this.#random.chance(0.4) ? this.#random.between(10_000, 30_000) : this.#random.between(100, 5_000);
-    if (process !== undefined) process.pausedUntil = Math.max(process.pausedUntil, this.#world.scheduler.now + ms);
+    const ms = this.#random.chance(0.4)
+      ? this.#random.between(10_000, 30_000)
+      : this.#random.between(100, 5_000);
+    if (process !== undefined)
+      process.pausedUntil = Math.max(process.pausedUntil, this.#world.scheduler.now + ms);
   }
 
   destinationDown() {

@@ -191,7 +191,8 @@ export class ModelDestination {
       entry.outcome = decided;
       return error(decided.toUpperCase());
     }
-    const first = this.#class.keyMs === undefined ? undefined : this.records.find((one) => one.ref === args.ref);
+    const first =
+      this.#class.keyMs === undefined ? undefined : this.records.find((one) => one.ref === args.ref);
     if (first !== undefined && at - first.at < this.#class.keyMs) {
       entry.outcome = 'known';
       return this.#class.isConflict === true ? error('EXISTS already') : result(first);
@@ -224,7 +225,9 @@ export class ModelDestination {
       const latest = this.records.findLast(({ title, tool: by }) => title === args.title && by === 'set');
       return latest === undefined ? error('NONE') : result(latest);
     }
-    const visible = this.records.filter(({ at: madeAt, ref }) => ref === args.ref && this.#isSeen(madeAt, at));
+    const visible = this.records.filter(
+      ({ at: madeAt, ref }) => ref === args.ref && this.#isSeen(madeAt, at),
+    );
     return text(JSON.stringify(visible.map(({ id, version }) => ({ id, version }))));
   }
 

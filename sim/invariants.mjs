@@ -101,7 +101,8 @@ export class Invariants {
     this.#hold(
       'I2',
       earlier.state.stage === 'closed',
-      () => `${id} is occurrence ${sequence} while ${this.#claims.get(`${intentKey}/${sequence - 1}`)} is ${earlier.state.stage}`,
+      () =>
+        `${id} is occurrence ${sequence} while ${this.#claims.get(`${intentKey}/${sequence - 1}`)} is ${earlier.state.stage}`,
     );
     const isMade = earlier.state.effect === 'accepted' || earlier.state.effect === 'verified';
     this.#hold(
@@ -165,7 +166,11 @@ export class Invariants {
     switch (state.effect) {
       case 'accepted':
       case 'verified':
-        this.#hold('I7', made > 0, () => `${id} is called ${state.effect}, and ${fixed.destination} has none`);
+        this.#hold(
+          'I7',
+          made > 0,
+          () => `${id} is called ${state.effect}, and ${fixed.destination} has none`,
+        );
         return;
       case 'not_sent': {
         const left = state.attempts.find((attempt) => this.#left.has(attempt.id));
@@ -174,7 +179,11 @@ export class Invariants {
       }
       case 'rejected':
       case 'absent':
-        this.#hold('I7', made === 0, () => `${id} is called ${state.effect}, and ${fixed.destination} has it`);
+        this.#hold(
+          'I7',
+          made === 0,
+          () => `${id} is called ${state.effect}, and ${fixed.destination} has it`,
+        );
         return;
       default:
     }
@@ -251,7 +260,8 @@ export class Invariants {
       if (other === id || !(its.target?.locks ?? []).some((lock) => locks.includes(lock))) continue;
       const isOpen = state.attempts.some(({ open }) => open);
       const isStated = state.resolution?.attempts === state.attempts.length;
-      const isUnsettled = state.attempts.length > 0 && (state.effect === 'unknown' || state.effect === 'diverged');
+      const isUnsettled =
+        state.attempts.length > 0 && (state.effect === 'unknown' || state.effect === 'diverged');
       this.#hold(
         'I12',
         !isOpen && (!isUnsettled || state.stage === 'closed' || isStated),
@@ -319,7 +329,8 @@ export class Invariants {
     this.#hold(
       'I5',
       isRefused || isForgiven || isAbsent,
-      () => `${name} of ${id} leaves ${Math.round(this.#now - left.at)} ms after ${earlier.id} did, and nothing allows it`,
+      () =>
+        `${name} of ${id} leaves ${Math.round(this.#now - left.at)} ms after ${earlier.id} did, and nothing allows it`,
     );
   }
 
@@ -342,12 +353,15 @@ export class Invariants {
       () => `${id} is called ${effect}, and lands at ${destination.name} by ${name}`,
     );
     const made = destination.recordsOf(id);
-    const isDoubled = made.some((one, index) => made.findIndex(({ attempt }) => attempt === one.attempt) !== index);
+    const isDoubled = made.some(
+      (one, index) => made.findIndex(({ attempt }) => attempt === one.attempt) !== index,
+    );
     const isOrdered = operation.history.some(({ event }) => event.type === 'ordered_again');
     this.#hold(
       'I5',
       made.length <= 1 || isDoubled || isOrdered,
-      () => `${destination.name} has ${made.length} records of ${id}: ${made.map(({ attempt }) => attempt).join(', ')}`,
+      () =>
+        `${destination.name} has ${made.length} records of ${id}: ${made.map(({ attempt }) => attempt).join(', ')}`,
     );
   }
 
@@ -362,7 +376,11 @@ export class Invariants {
   toldDecided(review, by) {
     const said = this.#said.get(review) ?? [];
     const other = said.find(({ isTold, by: who }) => isTold === true && who !== by);
-    this.#hold('I15', other === undefined, () => `${by} and ${other?.by} were both told that they had decided`);
+    this.#hold(
+      'I15',
+      other === undefined,
+      () => `${by} and ${other?.by} were both told that they had decided`,
+    );
     const own = said.find((one) => one.by === by);
     if (own !== undefined) own.isTold = true;
   }
@@ -371,13 +389,21 @@ export class Invariants {
   answered(mark, answer) {
     if (answer.kind === 'not_recorded') {
       const made = [...this.operations].find(([, { fixed }]) => fixed.references?.includes(mark));
-      this.#hold('I1', made === undefined, () => `a caller was told "not recorded", and ${made?.[0]} is there`);
+      this.#hold(
+        'I1',
+        made === undefined,
+        () => `a caller was told "not recorded", and ${made?.[0]} is there`,
+      );
       return;
     }
     if (answer.kind === 'already_exists') {
       const { effect } = this.operations.get(answer.operation.id).state;
       const isThere = effect === 'accepted' || effect === 'verified';
-      this.#hold('I7', isThere, () => `a caller was told that ${answer.operation.id} exists; it is ${effect}`);
+      this.#hold(
+        'I7',
+        isThere,
+        () => `a caller was told that ${answer.operation.id} exists; it is ${effect}`,
+      );
       return;
     }
     if (answer.kind === 'reply' && answer.reply.kind === 'result') {
@@ -402,7 +428,9 @@ export class Invariants {
     const other = this.operations.get(why.operation);
     if (other === undefined) return false;
     const isWithPerson = other.state.stage === 'parked';
-    return isWithPerson || (other.state.stage === 'ready' && this.#rests(other.state, seen.add(why.operation)));
+    return (
+      isWithPerson || (other.state.stage === 'ready' && this.#rests(other.state, seen.add(why.operation)))
+    );
   }
 
   /** The claims of the end: what is called not to have happened has not. */

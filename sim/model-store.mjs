@@ -51,7 +51,8 @@ export class ModelPlace {
     ];
     for (const { stream, version } of expected) {
       const present = versionOf(stream);
-      if (present !== version && !this.ignores.has('stale')) return { outcome: 'stale', stream, version: present };
+      if (present !== version && !this.ignores.has('stale'))
+        return { outcome: 'stale', stream, version: present };
     }
     const isMissing = (stream) => versionOf(stream) === 0 && !writes.some((write) => write.stream === stream);
     const missing =
@@ -127,7 +128,8 @@ export class ModelHandle {
     const answer = this.#delays.answer ?? ((give) => give());
     // Planted: told as stored, and lost.
     if (fault !== undefined && this.#place.ignores.has('durability')) {
-      for (const { changes, resolve } of calls) answer(() => resolve(changes.map(() => ({ outcome: 'stored' }))));
+      for (const { changes, resolve } of calls)
+        answer(() => resolve(changes.map(() => ({ outcome: 'stored' }))));
       return;
     }
     if (fault === undefined || fault === 'ghost') {
@@ -294,7 +296,16 @@ function record(stream, { version, state, fixed, markedAt }) {
 
 /** Nothing of the caller's is kept: what it changes afterwards is not what it asked to have stored. */
 function freeze(change) {
-  const { tenant, at, writes, claims = [], requires = [], documents = [], crossRun = [], marks = [] } = change;
+  const {
+    tenant,
+    at,
+    writes,
+    claims = [],
+    requires = [],
+    documents = [],
+    crossRun = [],
+    marks = [],
+  } = change;
   return {
     tenant,
     at,

@@ -7,6 +7,23 @@ import { playSeed } from './world.mjs';
 const engine = (file, from, to) => ({ file: `engine/${file}.js`, from, to });
 const core = (file, from, to) => ({ file: `core/${file}.js`, from, to });
 
+/** What is checked, as the domain numbers it. */
+export const INVARIANTS = [
+  'I1',
+  'I2',
+  'I3',
+  'I4',
+  'I5',
+  'I6',
+  'I7',
+  'I9',
+  'I12',
+  'I13',
+  'I14',
+  'I15',
+  'liveness',
+];
+
 /** `breaks`: the invariants of which one must be broken; what else a bug breaks on the way does not count. */
 export const PLANTED = [
   {
@@ -18,7 +35,13 @@ export const PLANTED = [
   {
     name: 'commit-error-taken-for-not-stored',
     breaks: ['I1'],
-    patches: [engine('new-operations', "cause.fate !== 'unknown')\n                throw cause;", 'true)\n                throw cause;')],
+    patches: [
+      engine(
+        'new-operations',
+        "cause.fate !== 'unknown')\n                throw cause;",
+        'true)\n                throw cause;',
+      ),
+    ],
   },
   { name: 'claim-not-unique', breaks: ['I2'], ignores: ['taken'] },
   {
@@ -37,7 +60,13 @@ export const PLANTED = [
   {
     name: 'irreversible-by-rule',
     breaks: ['I3'],
-    patches: [core('authority', "return { allowed: false, question: 'irreversible' };", 'return { allowed: true, rule };')],
+    patches: [
+      core(
+        'authority',
+        "return { allowed: false, question: 'irreversible' };",
+        'return { allowed: true, rule };',
+      ),
+    ],
   },
   {
     name: 'approval-of-another-digest',
@@ -69,7 +98,13 @@ export const PLANTED = [
   {
     name: 'lost-claim-taken-for-not-sent',
     breaks: ['I7', 'I5'],
-    patches: [core('decide', "left: 'maybe',\n            what: 'claim_lost',", "left: 'no',\n            what: 'claim_lost',")],
+    patches: [
+      core(
+        'decide',
+        "left: 'maybe',\n            what: 'claim_lost',",
+        "left: 'no',\n            what: 'claim_lost',",
+      ),
+    ],
   },
   {
     name: 'absence-before-late-arrival',
@@ -134,7 +169,13 @@ export const PLANTED = [
   {
     name: 'found-nothing-taken-for-found',
     breaks: ['I7'],
-    patches: [core('reply-reading', 'if (record === undefined)\n        return ABSENT;', "if (record === undefined)\n        return { found: 'present', count: 1 };")],
+    patches: [
+      core(
+        'reply-reading',
+        'if (record === undefined)\n        return ABSENT;',
+        "if (record === undefined)\n        return { found: 'present', count: 1 };",
+      ),
+    ],
   },
   {
     name: 'refusal-taken-for-acknowledgement',
@@ -146,15 +187,27 @@ export const PLANTED = [
     breaks: ['I12'],
     patches: [
       core('locks', 'if (lock === undefined)\n        return undefined;', 'return undefined;'),
-      engine('records', 'if (isTaken && lock.state.holder !== null', 'if (false && lock.state.holder !== null'),
+      engine(
+        'records',
+        'if (isTaken && lock.state.holder !== null',
+        'if (false && lock.state.holder !== null',
+      ),
     ],
   },
   {
     name: 'reference-of-the-model-sent',
     breaks: ['I13'],
     patches: [
-      engine('draft', 'return name === undefined ? args : { ...args, [name]: id };', 'return name === undefined ? args : { [name]: id, ...args };'),
-      engine('draft', 'if (name === undefined || !Object.hasOwn(args, name))\n        return args;', 'return args;'),
+      engine(
+        'draft',
+        'return name === undefined ? args : { ...args, [name]: id };',
+        'return name === undefined ? args : { [name]: id, ...args };',
+      ),
+      engine(
+        'draft',
+        'if (name === undefined || !Object.hasOwn(args, name))\n        return args;',
+        'return args;',
+      ),
     ],
   },
   {

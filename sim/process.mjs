@@ -27,10 +27,7 @@ export class Process {
     const { build, destinations } = world;
     const environment = this.#environment();
     this.worker = build.Ledger.newWorker({ environment });
-    const wires = destinations.map((destination) => [
-      destination.name,
-      new Wire(world, this, destination),
-    ]);
+    const wires = destinations.map((destination) => [destination.name, new Wire(world, this, destination)]);
     this.ledger = new build.Ledger({
       store: new build.ReopeningStore(() => this.#open()),
       tenant: TENANT,
@@ -63,7 +60,8 @@ export class Process {
       now: () => this.wall(),
       monotonic: () => world.scheduler.now,
       random: (bytes) => this.#random.bytes(bytes),
-      after: (ms, callback) => world.scheduler.in(ms + this.#slackMs(ms), `timer ${this.name}`, callback, this),
+      after: (ms, callback) =>
+        world.scheduler.in(ms + this.#slackMs(ms), `timer ${this.name}`, callback, this),
     };
   }
 

@@ -77,7 +77,9 @@ async function playOne({ seed, plan, trace = false }) {
     ...(trace ? { onTrace: out } : {}),
   });
   if (end.violation !== undefined) out(`Seed ${seed}: ${end.violation.message}`);
-  out(`${end.operations} operations, ${end.steps} steps in ${end.seconds} virtual seconds, trace ${end.trace}.`);
+  out(
+    `${end.operations} operations, ${end.steps} steps in ${end.seconds} virtual seconds, trace ${end.trace}.`,
+  );
   out(end.violation === undefined ? '1 passed, 0 failed' : '0 passed, 1 failed');
   return end.violation === undefined ? 0 : 1;
 }
@@ -95,12 +97,15 @@ async function playAllPlanted({ seeds = 1_000, from, only }) {
   for (const bug of bugs) {
     const found = await playPlanted(bug, { seeds, from });
     if (found === undefined) red += 1;
-    const words = found === undefined ? `NOT FOUND in ${seeds} seeds` : `seed ${found.seed}, ${found.violation.message}`;
+    const words =
+      found === undefined ? `NOT FOUND in ${seeds} seeds` : `seed ${found.seed}, ${found.violation.message}`;
     out(`${bug.name}: ${words}`);
   }
   out(`${bugs.length - red} passed, ${red} failed`);
   return red > 0 || bugs.length === 0 ? 1 : 0;
 }
 
-process.on("unhandledRejection", (c) => { throw c; });
+process.on('unhandledRejection', (c) => {
+  throw c;
+});
 process.exitCode = await main(process.argv.slice(2));

@@ -38,7 +38,8 @@ export class Wire {
   send(request) {
     const { faults, random } = this.#world;
     // Now and then a connection is waited for so long that it is too late.
-    const waitMs = faults.isRough && random.chance(0.06) ? random.between(1_500, 3_500) : random.between(0, 25);
+    const waitMs =
+      faults.isRough && random.chance(0.06) ? random.between(1_500, 3_500) : random.between(0, 25);
     return new Promise((resolve) => {
       this.#in(waitMs, 'leave', () => this.#leave(request, resolve));
     });

@@ -144,7 +144,9 @@ export class World {
   crashed(process, cause) {
     if (process.isGone || this.#violation !== undefined) return;
     this.#violation =
-      cause instanceof Violation ? cause : new Violation('assertion', `${process.name}: ${cause?.stack ?? cause}`);
+      cause instanceof Violation
+        ? cause
+        : new Violation('assertion', `${process.name}: ${cause?.stack ?? cause}`);
   }
 
   async run() {

@@ -132,10 +132,7 @@ export class NewOperations {
         ...(entryKey === undefined ? [] : [{ key: entryKey, stream }]),
         ...openEntries(undefined, operation),
       ],
-      requires: [
-        ...(run.requires === undefined ? [] : [run.requires]),
-        ...requirementOf(extras.judgedBy),
-      ],
+      requires: [...(run.requires === undefined ? [] : [run.requires]), ...requirementOf(extras.judgedBy)],
     });
     if (!isStored) return undefined;
     context.reached('proposed');

@@ -1,8 +1,8 @@
 import { test } from 'vitest';
+import { ModelHandle, ModelPlace } from '../../sim/model-store.mjs';
 import * as checks from '../../src/store/assert-change.ts';
 import { StoreFault } from '../../src/store/port.ts';
 import { exerciseStore } from '../../src/testing/exercise-store.ts';
-import { ModelHandle, ModelPlace } from '../../sim/model-store.mjs';
 
 const places = new Map<string, ModelPlace>();
 
