@@ -2,6 +2,9 @@
 
 import type { Store } from '../src/store/port.ts';
 
-export class ModelPlace {}
+export class ModelPlace {
+  /** By all of its handles. */
+  readonly commits: number;
+}
 
 export const ModelHandle: new (place: ModelPlace, port: object) => Store;

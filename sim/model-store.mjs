@@ -182,7 +182,8 @@ export class ModelHandle {
           ...[...claims].filter(([key]) => key.startsWith(prefix)).flatMap(([, held]) => [...held.values()]),
           ...[...crossRun].filter(([key]) => key.startsWith(prefix)).flatMap(([, named]) => [...named]),
         ];
-        for (const stream of streams.sort().reverse()) if (found.size < limit) found.add(stream);
+        streams.sort((a, b) => (a < b ? 1 : -1));
+        for (const stream of streams) if (found.size < limit) found.add(stream);
       }
       return [...found];
     });

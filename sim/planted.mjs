@@ -154,7 +154,13 @@ export const PLANTED = [
   {
     name: 'live-worker-taken-over',
     breaks: ['I6'],
-    patches: [engine('presence', 'return now - watched.seenAt > settings.leaseMs;', 'return true;')],
+    patches: [
+      engine(
+        'presence',
+        'return now - watched.seenAt > settings.leaseMs ? last : undefined;',
+        'return last;',
+      ),
+    ],
   },
   {
     name: 'beat-that-does-not-move',

@@ -5,6 +5,7 @@
 //   --seed S         this one alone; --trace tells each of its events
 //   --plan JSON      with --seed: the run that a smaller plan describes, as it was printed
 //   --planted        each planted bug must be found within --seeds (1000); --only NAME for one of them
+//   --clocks         also clocks that are set, by seconds or by hours, and that differ by seconds
 //   --twice          each seed is played again, and must go the same way
 
 import { loadBuild } from './build.mjs';
@@ -26,7 +27,7 @@ async function main(args) {
 
 const NUMBERS = ['seeds', 'from', 'seed'];
 const TEXTS = ['plan', 'only'];
-const FLAGS = ['trace', 'planted', 'twice'];
+const FLAGS = ['trace', 'planted', 'twice', 'clocks'];
 
 function optionsOf(args) {
   const options = { from: 1 };
@@ -43,7 +44,7 @@ function optionsOf(args) {
   return options;
 }
 
-async function playMany({ seeds = 200, from, twice = false }) {
+async function playMany({ seeds = 200, from, twice = false, clocks = false }) {
   const build = await loadBuild();
   const since = performance.now();
   const fired = new Map();
@@ -52,27 +53,28 @@ async function playMany({ seeds = 200, from, twice = false }) {
   let checks = 0;
   let red = 0;
   for (let seed = from; seed < from + seeds; seed += 1) {
-    const end = await playSeed(build, seed);
+    const end = await playSeed(build, seed, { clocks });
     steps += end.steps;
     operations += end.operations;
     checks += end.checks;
     for (const [fault, times] of end.fired) fired.set(fault, (fired.get(fault) ?? 0) + times);
-    const isSame = !twice || (await playSeed(build, seed)).trace === end.trace;
+    const isSame = !twice || (await playSeed(build, seed, { clocks })).trace === end.trace;
     if (!isSame) out(`Seed ${seed} went another way when it was played again.`);
     if (end.violation !== undefined) await tell(build, end);
     if (end.violation !== undefined || !isSame) red += 1;
   }
   const seconds = (performance.now() - since) / 1_000;
-  const faults = [...fired].sort().map(([fault, times]) => `${fault} ${times}`);
+  const faults = [...fired].sort(([a], [b]) => (a < b ? -1 : 1)).map(([fault, times]) => `${fault} ${times}`);
   out(`${operations} operations, ${steps} steps, ${checks} checks. Faults: ${faults.join(', ')}.`);
   out(`${(seeds / seconds).toFixed(1)} seeds/s, ${Math.round(steps / seconds)} steps/s.`);
   out(`${seeds - red} passed, ${red} failed`);
   return red > 0 ? 1 : 0;
 }
 
-async function playOne({ seed, plan, trace = false }) {
+async function playOne({ seed, plan, trace = false, clocks = false }) {
   const build = await loadBuild();
   const end = await playSeed(build, seed, {
+    clocks,
     ...(plan === undefined ? {} : { plan: JSON.parse(plan) }),
     ...(trace ? { onTrace: out } : {}),
   });
@@ -105,7 +107,4 @@ async function playAllPlanted({ seeds = 1_000, from, only }) {
   return red > 0 || bugs.length === 0 ? 1 : 0;
 }
 
-process.on('unhandledRejection', (c) => {
-  throw c;
-});
 process.exitCode = await main(process.argv.slice(2));

@@ -3,7 +3,7 @@
 
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { Json } from '../store/port.ts';
+import type { Json, Requirement } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
 
 interface WorkerState {
@@ -67,22 +67,26 @@ export class Presence {
    * Whether a worker has lost a claim: its process is gone from this machine, or its beat has stood still for
    * the lease on this process's own clock — counted from when this claim was first seen, because a worker
    * beats only while it has something out.
+   * @returns what must still be so where the claim is taken, since it may beat again until then; `undefined` while it has
+   *   not lost it
    */
-  async isGone(worker: string, claim: string): Promise<boolean> {
+  async goneBy(worker: string, claim: string): Promise<Requirement | undefined> {
     const { environment, settings, store, tenant } = this.#context;
     // Before it is asked: an answer that is read late tells nothing of the time since.
     const now = environment.monotonic();
-    const [record] = await store.read(tenant, [`worker:${worker}`]);
+    const stream = `worker:${worker}`;
+    const [record] = await store.read(tenant, [stream]);
+    const last: Requirement = { stream, version: record?.version ?? 0 };
     const state = record?.state as unknown as WorkerState | undefined;
-    if (state !== undefined && state.host === this.#host && !isRunning(state.process)) return true;
+    if (state !== undefined && state.host === this.#host && !isRunning(state.process)) return last;
     const beat = state?.beat ?? 0;
     const watched = this.#watched.get(claim);
     if (watched?.beat !== beat) {
       if (this.#watched.size >= WATCHED_MAX) this.#watched.clear();
       this.#watched.set(claim, { beat, seenAt: environment.monotonic() });
-      return false;
+      return undefined;
     }
-    return now - watched.seenAt > settings.leaseMs;
+    return now - watched.seenAt > settings.leaseMs ? last : undefined;
   }
 }
 

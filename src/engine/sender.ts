@@ -10,7 +10,7 @@ import { firstSentAt } from '../core/known-facts.ts';
 import { lockedBy } from '../core/locks.ts';
 import { isStatementCurrent, isUnsettled, type Operation } from '../core/operation.ts';
 import type { ConnectReport, Destination, LateReply, SendReport } from '../destination/port.ts';
-import { StoreFault } from '../store/port.ts';
+import { type Requirement, StoreFault } from '../store/port.ts';
 import { Allowances, NoPlace } from './allowances.ts';
 import { encodeReply } from './answers.ts';
 import { Checks } from './checks.ts';
@@ -502,8 +502,11 @@ export class Sender {
     return stored;
   }
 
-  /** The claim of a worker that is gone: what it had out is unknown from now on, and looked up by us (I6). */
-  async takeOver(record: OperationRecord): Promise<OperationRecord> {
+  /**
+   * The claim of a worker that is gone: what it had out is unknown from now on, and looked up by us (I6).
+   * @param gone by what that was told; where it is so no more, the claim is left alone
+   */
+  async takeOver(record: OperationRecord, gone: Requirement): Promise<OperationRecord> {
     const context = this.#context;
     const { operation } = record;
     const open = operation.attempts.filter((attempt) => attempt.open);
@@ -513,6 +516,7 @@ export class Sender {
       const facts = context.factsFor(operation.destination, operation.tool, payload.arguments);
       const result = await takeStep(context, {
         id: operation.id,
+        requires: [gone],
         command: () => ({
           type: 'fence_attempt',
           attempt: attempt.id,

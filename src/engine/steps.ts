@@ -4,7 +4,7 @@
 import { type Command, decide, type RefusalCode } from '../core/decide.ts';
 import type { Operation } from '../core/operation.ts';
 import type { Reply } from '../destination/port.ts';
-import type { ContentDocument, StreamWrite } from '../store/port.ts';
+import type { ContentDocument, Requirement, StreamWrite } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
 import {
   type LockRecords,
@@ -32,6 +32,8 @@ export interface Step {
   readonly reply?: Reply | undefined;
   /** The only version that it may be decided on: what a person had seen. Another one refuses as `changed`. */
   readonly onlyAt?: number;
+  /** What it was decided by beside the operation: where that has changed, it refuses as `changed`. */
+  readonly requires?: readonly Requirement[];
   /** Other streams that change in the same commit. */
   readonly beside?: () => Promise<readonly StreamWrite[]>;
 }
@@ -72,6 +74,7 @@ export async function takeStep(context: EngineContext, step: Step): Promise<Step
         crossRun: openEntries(from.operation, operation),
         writes: step.beside === undefined ? writes : [...writes, ...(await step.beside())],
         ...(step.documents === undefined ? {} : { documents: step.documents }),
+        ...(step.requires === undefined ? {} : { requires: step.requires }),
       },
     ]);
     if (result?.outcome === 'stored') {
@@ -82,6 +85,9 @@ export async function takeStep(context: EngineContext, step: Step): Promise<Step
       };
       context.waiters.publish(record);
       return { stored: true, record, freed: nextInLine(locks, operation) };
+    }
+    if (result?.outcome === 'stale' && step.requires?.some(({ stream }) => stream === result.stream)) {
+      return { stored: false, refusal: 'changed', record: from };
     }
     from = undefined;
   }

@@ -30,11 +30,11 @@ test('a beat that was reported lost and yet stored is followed by one that a wat
   isLost = true;
   await expect(presence.beat()).rejects.toThrow('The disk does not answer.');
   isLost = false;
-  expect(await watcher.presence.isGone('wrk_one', 'att_1/1')).toBe(false);
+  expect(await watcher.presence.goneBy('wrk_one', 'att_1/1')).toBeUndefined();
   watcher.clock.ms += leaseMs;
   await presence.beat();
   watcher.clock.ms += 1;
-  expect(await watcher.presence.isGone('wrk_one', 'att_1/1')).toBe(false);
+  expect(await watcher.presence.goneBy('wrk_one', 'att_1/1')).toBeUndefined();
 });
 
 test('how long a beat has stood still is counted to when it was asked for, not to when the answer was read (I6)', async () => {
@@ -49,12 +49,15 @@ test('how long a beat has stood still is counted to when it was asked for, not t
   const { presence } = presenceOn(store, 'wrk_one');
   const watcher = presenceOn(store, 'wrk_other');
   await presence.beat();
-  expect(await watcher.presence.isGone('wrk_one', 'att_1/1')).toBe(false);
+  expect(await watcher.presence.goneBy('wrk_one', 'att_1/1')).toBeUndefined();
   // The watcher is frozen between the two; meanwhile the other may have gone on beating.
   onRead = () => {
     watcher.clock.ms += 2 * leaseMs;
   };
-  expect(await watcher.presence.isGone('wrk_one', 'att_1/1')).toBe(false);
+  expect(await watcher.presence.goneBy('wrk_one', 'att_1/1')).toBeUndefined();
   onRead = () => {};
-  expect(await watcher.presence.isGone('wrk_one', 'att_1/1')).toBe(true);
+  expect(await watcher.presence.goneBy('wrk_one', 'att_1/1')).toEqual({
+    stream: 'worker:wrk_one',
+    version: 1,
+  });
 });
