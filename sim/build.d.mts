@@ -7,3 +7,4 @@ export interface Patch {
   readonly to: string;
 }
 export function loadBuild(patches?: readonly Patch[]): Promise<Build>;
+export function misfits(patches: readonly Patch[]): readonly string[];

@@ -9,12 +9,22 @@ const DIST = fileURLToPath(new URL('../dist/', import.meta.url));
 /** All that the engine needs; none of it needs a package. */
 const ROOMS = ['core', 'engine', 'store', 'destination'];
 
+/** Whether each fits exactly once, as a sentence for each that does not. */
+export function misfits(patches) {
+  return patches.flatMap(({ file, from }) => {
+    const found = readFileSync(join(DIST, file), 'utf8').split(from).length - 1;
+    return found === 1 ? [] : [`A bug is planted in one place: ${found} of ${file} read "${from}".`];
+  });
+}
+
 /**
  * @param {readonly { file: string, from: string, to: string }[]} patches each must fit exactly once: a patch that fits
  *   nowhere would plant nothing, and be found by nobody
  */
 export async function loadBuild(patches = []) {
   if (patches.length === 0) return importFrom(DIST);
+  const [misfit] = misfits(patches);
+  if (misfit !== undefined) throw new Error(misfit);
   const folder = mkdtempSync(join(tmpdir(), 'counterfoil-planted-'));
   try {
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}\n');
@@ -22,8 +32,6 @@ export async function loadBuild(patches = []) {
     for (const { file, from, to } of patches) {
       const name = join(folder, file);
       const text = readFileSync(name, 'utf8');
-      const found = text.split(from).length - 1;
-      if (found !== 1) throw new Error(`A bug is planted in one place: ${found} of ${file} read "${from}".`);
       // A function, so that nothing in the text is taken for a pattern.
       writeFileSync(
         name,

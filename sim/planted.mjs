@@ -48,7 +48,7 @@ export const PLANTED = [
     name: 'judged-by-what-has-changed-since',
     breaks: ['I2'],
     patches: [
-      engine('new-operations', '...requirementOf(extras.judgedBy),', ''),
+      engine('new-operations', ', ...requirementOf(extras.judgedBy)]', ']'),
       engine('new-operations', '...turnedPage(extras.judgedBy, context.worker, superseded),', ''),
     ],
   },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadBuild } from '../../sim/build.mjs';
+import { loadBuild, misfits } from '../../sim/build.mjs';
 import { INVARIANTS, PLANTED, playPlanted } from '../../sim/planted.mjs';
 import { shrunk } from '../../sim/shrink.mjs';
 import { type Ended, playSeed } from '../../sim/world.mjs';
@@ -44,7 +44,8 @@ test('every invariant has a planted bug that is to break it', () => {
   expect(INVARIANTS.filter((invariant) => !broken.has(invariant))).toEqual([]);
 });
 
-test('a bug that cannot be planted any more is told', async () => {
+test('every bug can still be planted, and one that cannot is told', async () => {
+  expect(misfits(PLANTED.flatMap(({ patches = [] }) => patches))).toEqual([]);
   const patch = { file: 'core/decide.js', from: 'no such text in it', to: '' };
   await expect(loadBuild([patch])).rejects.toThrow('A bug is planted in one place: 0 of core/decide.js');
 });
