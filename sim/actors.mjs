@@ -148,6 +148,7 @@ export class Persons {
         this.#world.invariants.said(review.id, { by, kind, digest });
         const result = await own.ledger.decideReview({
           operation: id,
+          review: review.id,
           digest,
           kind,
           by,

@@ -7,6 +7,7 @@ export interface PlantedBug {
   readonly breaks: readonly string[];
   readonly patches?: readonly Patch[];
   readonly ignores?: readonly string[];
+  readonly among?: object;
 }
 
 export const PLANTED: readonly PlantedBug[];

@@ -35,8 +35,11 @@ export async function decideReview(
   const by = options.by ?? localAccount();
   checkPersonName(by);
   return withLedger(options.data, async (ledger) => {
+    // A passphrase takes its time: what is asked by then may be another question.
+    const review = (await ledger.readings.record(id))?.operation.review?.id;
     const asked: ReviewDecision = {
       operation: id,
+      ...(review === undefined ? {} : { review }),
       digest: options.digest,
       kind,
       by,
@@ -145,6 +148,11 @@ function refusal(id: string, result: Extract<DecisionResult, { decided: false }>
       return new CommandFault(
         EXIT.conflict,
         `Nothing was decided: the digest given is not that of ${shown}. Look at it again (${toType(`show ${shown}`)}) and decide on what it is now.`,
+      );
+    case 'changed':
+      return new CommandFault(
+        EXIT.conflict,
+        `Nothing was decided: ${shown} is asked about anew since it was shown. Look at it again (${toType(`show ${shown}`)}) and decide on what is asked now.`,
       );
     case 'already_decided': {
       const decision = result.operation?.review?.decision;

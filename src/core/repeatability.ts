@@ -220,7 +220,7 @@ function afterUnknown(operation: Operation, facts: ToolFacts, bounds: Bounds, at
     return orRepeat({ step: 'park', why: { code: 'lookups_exhausted', count: asked } });
   }
   // The window would close before an absence could count.
-  if (guard !== undefined && usableUntil(guard, operation) <= countsFrom + bounds.sendByMs) {
+  if (guard !== undefined && usableUntil(guard, operation, facts) <= countsFrom + bounds.sendByMs) {
     const repeat = orRepeat(ANSWERED);
     if (repeat.step === 'send_again') return repeat;
   }

@@ -47,6 +47,8 @@ import { Worker } from './worker.ts';
 
 export interface ReviewDecision {
   readonly operation: OperationId;
+  /** The review that the person has looked at; absent: whichever is open. A later one may ask something else. */
+  readonly review?: string;
   /** The operation's digest, or at least its first twelve digits: what the person has looked at. */
   readonly digest: string;
   readonly kind: 'approved' | 'denied';
@@ -583,6 +585,8 @@ export class Ledger {
     const { operation } = record;
     const { review } = operation;
     if (review === undefined) return { decided: false, refusal: 'no_open_review', operation };
+    if (decision.review !== undefined && decision.review !== review.id)
+      return { decided: false, refusal: 'changed', operation };
     if (decision.digest.length < DIGEST_PREFIX_MIN)
       return { decided: false, refusal: 'digest_too_short', operation };
     if (decision.toolClass !== undefined && !asksForClass(review)) {
