@@ -54,8 +54,15 @@ export class Agent {
       replays: [`${this.#name}/${this.#calls}`],
     };
     this.#try(call, random.between(0, 2));
-    if (random.chance(0.3)) this.#try({ ...call, replays: [`${this.#name}/${this.#calls}b`] }, 0);
+    if (random.chance(0.35)) this.#twin(call);
     this.#next();
+  }
+
+  /** At the same time, as parallel branches do; now and then in other words. */
+  #twin(call) {
+    const note = this.#random.chance(0.5) ? 'in other words' : call.arguments.note;
+    const replays = [`${call.replays[0]}b`];
+    this.#try({ ...call, arguments: { ...call.arguments, note }, replays }, 0);
   }
 
   #run() {

@@ -25,8 +25,8 @@ export const INVARIANTS = [
 ];
 
 /**
- * `breaks`: the invariants of which one must be broken; what else a bug breaks on the way does not count. `among`: runs in which it is to be
- * looked for, where those of all plans are too seldom like it.
+ * `breaks`: the invariants of which one must be broken; what else a bug breaks on the way does not count. `among`: runs
+ * in which it is to be looked for, where those of all plans are too seldom like it.
  */
 export const PLANTED = [
   {
@@ -141,7 +141,7 @@ export const PLANTED = [
   {
     name: 'repeat-after-the-window',
     breaks: ['I5'],
-    patches: [core('guarded-repeat', 'question.at < usableUntil(guard, operation)', 'true')],
+    patches: [core('guarded-repeat', 'question.at < usableUntil(guard, operation, facts)', 'true')],
   },
   {
     name: 'repeat-that-lands-after-the-window',
