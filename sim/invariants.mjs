@@ -260,8 +260,8 @@ export class Invariants {
       if (other === id || !(its.target?.locks ?? []).some((lock) => locks.includes(lock))) continue;
       const isOpen = state.attempts.some(({ open }) => open);
       const isStated = state.resolution?.attempts === state.attempts.length;
-      const isUnsettled =
-        state.attempts.length > 0 && (state.effect === 'unknown' || state.effect === 'diverged');
+      // A contradiction is nothing that may still land.
+      const isUnsettled = state.attempts.length > 0 && state.effect === 'unknown';
       this.#hold(
         'I12',
         !isOpen && (!isUnsettled || state.stage === 'closed' || isStated),
