@@ -133,8 +133,10 @@ export class ModelDestination {
   #class;
   #random;
 
-  constructor(name, random) {
+  /** @param sending how much of its owner's may be out at once, and leave in a time */
+  constructor(name, random, sending = {}) {
     this.name = name;
+    this.sending = sending;
     this.#class = CLASSES[name];
     this.#random = random;
   }
@@ -158,6 +160,7 @@ export class ModelDestination {
       digest: `${this.name}/${tool}`,
       contract: { id: this.name, revision: 1, reviewBy: '2099-01-01' },
       ...(more.operation === undefined ? {} : { stamp: { argument: 'ref' } }),
+      sending: this.sending,
       ...(target === true ? { target: { type: 'thing', id: ['{title}'] } } : {}),
       ...more,
     };

@@ -24,6 +24,8 @@ export class Invariants {
   #beats = new Map();
   /** attempt → when its start was stored */
   #startedAt = new Map();
+  /** destination → when attempts were started there */
+  #starts = new Map();
   /** `key/sequence` → operation */
   #claims = new Map();
   /** What persons have said: review → [{ digest, kind, by }] */
@@ -82,6 +84,7 @@ export class Invariants {
       if (type !== 'attempt_started') continue;
       this.#startedAt.set(attempt.id, this.#now);
       this.#isAlone(step);
+      this.#isWithin(step);
     }
     this.operations.set(id, after);
   }
@@ -268,6 +271,29 @@ export class Invariants {
         () => `${id} is sent to the target of ${other}, which is ${state.stage} and ${state.effect}`,
       );
     }
+  }
+
+  /** I14: no more is out at once, and no more leaves in a time, than its owner allows. */
+  #isWithin({ id, after: { fixed } }) {
+    const { concurrency = Number.POSITIVE_INFINITY, rate } = this.#destination(fixed).sending;
+    const isOut = ([other, { state, fixed: its }]) =>
+      other !== id && its.destination === fixed.destination && state.attempts.some(({ open }) => open);
+    const out = [...this.operations].filter(isOut).length + 1;
+    this.#hold(
+      'I14',
+      out <= concurrency,
+      () => `${id} is started, and ${out} are out at ${fixed.destination}`,
+    );
+    if (rate === undefined) return;
+    const starts = [...(this.#starts.get(fixed.destination) ?? []), this.#now];
+    this.#starts.set(fixed.destination, starts);
+    // Two windows may touch it, and one may have been taken of a third and be started late.
+    const recent = starts.filter((at) => this.#now - at < rate.perMs).length;
+    this.#hold(
+      'I14',
+      recent <= 3 * rate.writes,
+      () => `${recent} writes were started at ${fixed.destination} within ${rate.perMs} ms`,
+    );
   }
 
   // ── What leaves, and what arrives ────────────────────────────────────────────────────────────────────────

@@ -256,6 +256,35 @@ export const PLANTED = [
     patches: [core('repeatability', 'attemptsOfRound(operation).length >= bounds.attemptsMax ||', '')],
   },
   {
+    name: 'places-not-counted',
+    breaks: ['I14'],
+    patches: [engine('allowances', 'if ((await store.live(query)).length >= concurrency)', 'if (false)')],
+  },
+  {
+    name: 'place-taken-by-two',
+    breaks: ['I14'],
+    patches: [
+      engine(
+        'sender',
+        'beside: async () => [await this.#allowances.place(destination, concurrency)],',
+        'beside: async () => { await this.#allowances.place(destination, concurrency); return []; },',
+      ),
+    ],
+  },
+  {
+    name: 'rate-not-kept',
+    breaks: ['I14'],
+    patches: [core('allowance', 'return slice <= 0 ? undefined :', 'return')],
+    among: { agents: 3, destinations: ['R0'], sending: { rate: { writes: 1, perMs: 10_000 } }, nemesis: {} },
+  },
+  {
+    name: 'windows-that-take-turns',
+    breaks: ['I14'],
+    patches: [
+      core('allowance', 'const isNext = window?.beganAt === own + rate.perMs;', 'const isNext = false;'),
+    ],
+  },
+  {
     name: 'second-decision-told-as-the-first',
     breaks: ['I15'],
     patches: [

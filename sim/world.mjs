@@ -43,8 +43,15 @@ export function planOf(seed, { clocks = false } = {}) {
       double: random.pick([0, 0.05]),
     },
     store: random.pick([0, 0.01, 0.04]),
+    // How much of its owner's may be out at once, and leave in a time.
+    sending: random.chance(0.25) ? sendingOf(random) : {},
     nemesis,
   };
+}
+
+function sendingOf(random) {
+  if (random.chance(0.5)) return { concurrency: random.between(1, 2) };
+  return { rate: { writes: 2, perMs: 10_000 } };
 }
 
 export class World {
@@ -79,7 +86,7 @@ export class World {
     this.place.onStored = (change, handle) => this.check(() => this.invariants.stored(change, handle));
     for (const bug of options.ignores ?? []) this.place.ignores.add(bug);
     this.destinations = plan.destinations.map(
-      (name) => new ModelDestination(name, this.randomFor(`destination ${name}`)),
+      (name) => new ModelDestination(name, this.randomFor(`destination ${name}`), plan.sending),
     );
     this.agents = Array.from({ length: plan.agents }, (_, index) => new Agent(this, String(index + 1)));
   }
