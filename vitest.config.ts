@@ -11,6 +11,7 @@ export default defineConfig({
     maxWorkers: 4,
     // The files of one worker share what they import: loading it anew for each is a quarter of the whole run. What a
     // test changes of its process, it puts back. On PostgreSQL each file has a database of its own.
+    // oxlint-disable-next-line node/no-process-env -- a run of tests is configured by the environment.
     isolate: process.env['TEST_STORE'] === 'postgres',
     // Long enough for a busy machine. A test that passes does not wait for it: tests wait on signals.
     testTimeout: 30_000,

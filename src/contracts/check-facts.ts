@@ -72,7 +72,7 @@ function checkLifetimes(operation: ContractOperation, contract: Contract, path: 
   return operation.lookups.flatMap(({ available_for: available, consistency, proves }, index) => {
     const availableMs = durationMs(available);
     if (availableMs === undefined || proves.absent === 'nothing') return [];
-    const neededMs = Math.max(durationMs(consistency.settle) ?? 0, lateMs);
+    const neededMs = lateMs + (durationMs(consistency.settle) ?? 0);
     if (availableMs > neededMs) return [];
     return {
       path: [...path, 'lookups', index, 'available_for'],

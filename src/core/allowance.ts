@@ -35,13 +35,18 @@ export function windowAt(perMs: number, at: number): number {
   return Math.floor(at / perMs) * perMs;
 }
 
-/** A slice of the present window for one process; `undefined` where all of it is taken. */
+/**
+ * A slice of the present window for one process; `undefined` where all of it is taken. Clocks differ: who is a little
+ * behind counts in the window that another has begun, else the two would take turns in beginning theirs anew.
+ */
 export function leased(
   window: RateWindow | undefined,
   rate: NonNullable<Allowance['rate']>,
   at: number,
 ): { readonly window: RateWindow; readonly slice: number } | undefined {
-  const beganAt = windowAt(rate.perMs, at);
+  const own = windowAt(rate.perMs, at);
+  const isNext = window?.beganAt === own + rate.perMs;
+  const beganAt = isNext ? window.beganAt : own;
   const taken = window?.beganAt === beganAt ? window.taken : 0;
   const slice = Math.min(Math.max(1, Math.floor(rate.writes / SLICES)), rate.writes - taken);
   return slice <= 0 ? undefined : { window: { beganAt, taken: taken + slice }, slice };

@@ -20,6 +20,7 @@ import {
   evolveAll,
   isStatementCurrent,
   isUnsettled,
+  mayBeAskedAnew,
   type Operation,
   type OperationEvent,
   type OperationId,
@@ -578,7 +579,7 @@ function lapseReview(operation: Operation, at: number): Decision {
 
 function reopen(operation: Operation, command: Extract<Command, { type: 'reopen' }>, at: number): Decision {
   if (operation.stage !== 'closed') return { refusal: 'not_at_this_stage' };
-  if (operation.effect !== 'not_sent' && operation.effect !== 'rejected' && operation.effect !== 'absent') {
+  if (!mayBeAskedAnew(operation)) {
     return { refusal: isUnsettled(operation) ? 'unsettled' : 'not_at_this_stage' };
   }
   if (command.by === 'caller' && wasEndedByWill(operation)) return { refusal: 'not_at_this_stage' };

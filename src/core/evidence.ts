@@ -116,10 +116,14 @@ function isSourceOf(
   );
 }
 
-/** A reply is about its own attempt; a look-up may have seen any that had started; unnamed, it may be any. */
+/**
+ * A reply is about its own attempt, or, to a repeat under a guard, about a try that it repeats; a look-up may have seen
+ * any that had started; unnamed, it may be any.
+ */
 function mayBeFrom(piece: Evidence, attempt: Attempt, attempts: readonly Attempt[]): boolean {
   if (piece.attempt === undefined || piece.attempt === attempt.id) return true;
-  return piece.kind === 'lookup' && covers(piece.attempt, attempt, attempts);
+  const isOfRepeat = attempts.some(({ id, under }) => id === piece.attempt && under !== undefined);
+  return (piece.kind === 'lookup' || isOfRepeat) && covers(piece.attempt, attempt, attempts);
 }
 
 /** An absence is about the attempts that had started when it was observed, and no later one. */

@@ -44,7 +44,7 @@ export function usableGuard(
       isCarried(guard, facts) &&
       isHarmless(guard, written, question.isAbsent) &&
       isPastFlight(guard, operation, facts, question.at) &&
-      question.at < usableUntil(guard, operation),
+      question.at < usableUntil(guard, operation, facts),
   );
 }
 
@@ -141,16 +141,17 @@ function isPastFlight(guard: Guard, operation: Operation, facts: ToolFacts, at: 
 }
 
 /**
- * The instant from which the destination may no longer know the value, with a margin; counted from the first try, since
- * whatever it counts from cannot have been earlier.
+ * The instant from which a repeat may come to a destination that no longer knows the value, with a margin; counted from
+ * the first try, since whatever it counts from cannot have been earlier. The repeat must have landed by then: its first
+ * byte may leave until `sendBy`, and then be on its way.
  */
-export function usableUntil({ window }: Guard, { attempts }: Operation): number {
-  const first = attempts[0]?.startedAt;
+export function usableUntil({ window }: Guard, { attempts }: Operation, facts: ToolFacts): number {
+  const [first] = attempts;
   if (window.kind === 'resource_lifetime') return Number.POSITIVE_INFINITY;
   const promisedMs = window.kind === 'duration' ? durationMs(window.at_least) : undefined;
-  return first === undefined || promisedMs === undefined
-    ? Number.NEGATIVE_INFINITY
-    : first + promisedMs * WINDOW_SHARE;
+  if (first === undefined || promisedMs === undefined) return Number.NEGATIVE_INFINITY;
+  const flightMs = first.sendBy - first.startedAt + lateArrivalMs(facts.operation);
+  return first.startedAt + Math.min(promisedMs * WINDOW_SHARE, promisedMs - flightMs);
 }
 
 /** Members of a guard's scope that the frozen bytes do not settle: whose key it is, and where it is sent. */

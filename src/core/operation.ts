@@ -713,6 +713,11 @@ export function isUnsettled(operation: Operation): boolean {
   return operation.effect === 'unknown' || operation.stage === 'sending' || operation.stage === 'checking';
 }
 
+/** Whether a new round of it may begin: it is closed, and known not to have happened (D4). */
+export function mayBeAskedAnew({ effect, stage }: Operation): boolean {
+  return stage === 'closed' && (effect === 'not_sent' || effect === 'rejected' || effect === 'absent');
+}
+
 /** Closed by a person's will, and not by what happened: only a person begins a new round (D4). */
 export function wasEndedByWill(operation: Operation): boolean {
   const code = operation.why?.code;

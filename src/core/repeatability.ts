@@ -185,11 +185,14 @@ export function usableLookups(operation: ContractOperation | undefined): readonl
   );
 }
 
-/** The instant from which an absence may count: the last sender is past `sendBy`, and its bytes have landed. */
+/**
+ * The instant from which an absence may count: the last sender is past `sendBy`, its bytes have landed, and what landed
+ * last would be seen.
+ */
 export function absenceCountsFrom(operation: Operation, lookup: Lookup, facts: ToolFacts): number {
   const sendBy = Math.max(...operation.attempts.map((attempt) => attempt.sendBy));
   const settleMs = durationMs(lookup.consistency.settle) ?? 0;
-  return sendBy + Math.max(settleMs, lateArrivalMs(facts.operation));
+  return sendBy + lateArrivalMs(facts.operation) + settleMs;
 }
 
 /** Whether "not found", seen now, proves that the write did not happen. */
@@ -218,7 +221,7 @@ function afterUnknown(operation: Operation, facts: ToolFacts, bounds: Bounds, at
     return orRepeat({ step: 'park', why: { code: 'lookups_exhausted', count: asked } });
   }
   // The window would close before an absence could count.
-  if (guard !== undefined && usableUntil(guard, operation) <= countsFrom + bounds.sendByMs) {
+  if (guard !== undefined && usableUntil(guard, operation, facts) <= countsFrom + bounds.sendByMs) {
     const repeat = orRepeat(ANSWERED);
     if (repeat.step === 'send_again') return repeat;
   }

@@ -469,7 +469,7 @@ export class Ledger {
   async isSenderGone(operation: Operation): Promise<boolean> {
     const last = operation.attempts.at(-1);
     if (operation.stage !== 'sending' || last === undefined) return false;
-    return this.#presence.isGone(last.worker, last.id);
+    return (await this.#presence.goneBy(last.worker, last.id)) !== undefined;
   }
 
   /**

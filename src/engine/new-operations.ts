@@ -11,6 +11,7 @@ import { lockAfter, lockedBy } from '../core/locks.ts';
 import {
   evolveAll,
   isUnsettled,
+  mayBeAskedAnew,
   type Operation,
   type OperationEvent,
   type Proposal,
@@ -19,7 +20,13 @@ import {
 import { recordedVerdict, type Verdict } from '../core/policy.ts';
 import type { SeenState } from '../core/review-text.ts';
 import { type Ending, whyOf } from '../core/stop.ts';
-import { type Change, type ContentDocument, StoreFault, type StreamWrite } from '../store/port.ts';
+import {
+  type Change,
+  type ContentDocument,
+  type Requirement,
+  StoreFault,
+  type StreamWrite,
+} from '../store/port.ts';
 import { type EngineContext, newId, newReview, SALT_BYTES, scopeNow } from './context.ts';
 import { type Draft, keysOf, payloadText } from './draft.ts';
 import { digestOf, targetWords } from './payload.ts';
@@ -42,6 +49,8 @@ export interface Extras {
   readonly sequence: number;
   readonly question?: ReviewQuestion;
   readonly previous?: Operation['previous'];
+  /** The earlier one by which this was judged to be another: it must be as it was (I2). */
+  readonly judgedBy?: OperationRecord;
   readonly observed?: Operation['observed'];
   /** After many writes: it waits for what is decided with that operation. */
   readonly goOn?: string;
@@ -162,6 +171,7 @@ export class NewOperations {
       writes: [
         ...writes,
         ...superseded,
+        ...turnedPage(extras.judgedBy, context.worker, superseded),
         ...(run.write === undefined ? [] : [run.write]),
         ...(extras.beside === undefined ? [] : [extras.beside(operation.id)]),
         ...(judged?.writes(operation.id) ?? []),
@@ -175,6 +185,7 @@ export class NewOperations {
       requires: [
         { stream: STOPS_STREAM, version: stopsVersion },
         ...(run.requires === undefined ? [] : [run.requires]),
+        ...requirementOf(extras.judgedBy),
       ],
     });
     if (!isStored) {
@@ -486,6 +497,26 @@ export class NewOperations {
     ]);
     return { version: 1, operation };
   }
+}
+
+function requirementOf(judgedBy: OperationRecord | undefined): readonly Requirement[] {
+  return judgedBy === undefined
+    ? []
+    : [{ stream: streamOf(judgedBy.operation.id), version: judgedBy.version }];
+}
+
+/**
+ * Where the earlier one could have been asked for anew instead, it moves on by a version without a change: of two calls
+ * that come at once, one with its text and one with another, the second to be stored is judged anew.
+ */
+function turnedPage(
+  judgedBy: OperationRecord | undefined,
+  worker: string,
+  others: readonly StreamWrite[],
+): readonly StreamWrite[] {
+  if (judgedBy === undefined || !mayBeAskedAnew(judgedBy.operation)) return [];
+  const { writes } = writesOf({ before: judgedBy, events: [], locks: [], worker });
+  return writes.filter((write) => !others.some(({ stream }) => stream === write.stream));
 }
 
 /** Locks as they are once an earlier operation of the same commit has left their lines. */

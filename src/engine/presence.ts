@@ -3,7 +3,7 @@
 
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { Json } from '../store/port.ts';
+import type { Json, Requirement } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
 
 interface WorkerState {
@@ -27,36 +27,39 @@ export class Presence {
   readonly #host = hostIdentity();
   readonly #watched = new Map<string, Watched>();
   #version = 0;
-  #beat = 0;
 
   constructor(context: EngineContext) {
     this.#context = context;
   }
 
-  /** Shows that this worker lives: one commit, made while it has something out. */
+  /**
+   * Shows that this worker lives: one commit, made while it has something out. A beat is named by the version that it
+   * makes, so that after a commit whose fate was unknown the next one is another one, whatever became of that.
+   */
   async beat(): Promise<void> {
     const { environment, store, tenant, worker } = this.#context;
-    const state: WorkerState = { beat: this.#beat + 1, host: this.#host, process: ownProcess() };
-    const [result] = await store.commit([
-      {
-        tenant,
-        at: environment.now(),
-        writes: [
-          {
-            stream: `worker:${worker}`,
-            expectedVersion: this.#version,
-            events: [],
-            state: state as unknown as Json,
-          },
-        ],
-      },
-    ]);
-    if (result?.outcome === 'stored') {
-      this.#version += 1;
-      this.#beat += 1;
-    } else if (result?.outcome === 'stale') {
+    for (;;) {
+      const state: WorkerState = { beat: this.#version + 1, host: this.#host, process: ownProcess() };
+      const [result] = await store.commit([
+        {
+          tenant,
+          at: environment.now(),
+          writes: [
+            {
+              stream: `worker:${worker}`,
+              expectedVersion: this.#version,
+              events: [],
+              state: state as unknown as Json,
+            },
+          ],
+        },
+      ]);
+      if (result?.outcome === 'stored') {
+        this.#version += 1;
+        return;
+      }
       // Only after a commit whose fate was unknown and that was stored after all.
-      this.#version = result.version;
+      if (result?.outcome === 'stale') this.#version = result.version;
     }
   }
 
@@ -64,21 +67,26 @@ export class Presence {
    * Whether a worker has lost a claim: its process is gone from this machine, or its beat has stood still for
    * the lease on this process's own clock — counted from when this claim was first seen, because a worker
    * beats only while it has something out.
+   * @returns what must still be so where the claim is taken, since it may beat again until then; `undefined` while it has
+   *   not lost it
    */
-  async isGone(worker: string, claim: string): Promise<boolean> {
+  async goneBy(worker: string, claim: string): Promise<Requirement | undefined> {
     const { environment, settings, store, tenant } = this.#context;
-    const [record] = await store.read(tenant, [`worker:${worker}`]);
-    const state = record?.state as unknown as WorkerState | undefined;
-    if (state !== undefined && state.host === this.#host && !isRunning(state.process)) return true;
-    const beat = state?.beat ?? 0;
+    // Before it is asked: an answer that is read late tells nothing of the time since.
     const now = environment.monotonic();
+    const stream = `worker:${worker}`;
+    const [record] = await store.read(tenant, [stream]);
+    const last: Requirement = { stream, version: record?.version ?? 0 };
+    const state = record?.state as unknown as WorkerState | undefined;
+    if (state !== undefined && state.host === this.#host && !isRunning(state.process)) return last;
+    const beat = state?.beat ?? 0;
     const watched = this.#watched.get(claim);
     if (watched?.beat !== beat) {
       if (this.#watched.size >= WATCHED_MAX) this.#watched.clear();
-      this.#watched.set(claim, { beat, seenAt: now });
-      return false;
+      this.#watched.set(claim, { beat, seenAt: environment.monotonic() });
+      return undefined;
     }
-    return now - watched.seenAt > settings.leaseMs;
+    return now - watched.seenAt > settings.leaseMs ? last : undefined;
   }
 }
 

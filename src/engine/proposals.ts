@@ -19,7 +19,7 @@ import { type Draft, keysOf } from './draft.ts';
 import { type Extras, FateUnknown, NewOperations } from './new-operations.ts';
 import { readPayload, targetWords } from './payload.ts';
 import { verdictOf } from './policy-judging.ts';
-import { type OperationRecord, readLocks, readOperation, withDelivery } from './records.ts';
+import { type OperationRecord, readLocks, readOperation, streamOf, withDelivery } from './records.ts';
 import type { PreparedReview } from './reviews.ts';
 import type { ResolvedRun, Runs } from './runs.ts';
 import type { Sender, StartedAttempt } from './sender.ts';
@@ -241,6 +241,7 @@ export class Proposals {
     const asked = question === undefined ? undefined : operation.previous;
     const next: Extras = {
       sequence: nextSequence,
+      judgedBy: earlier,
       previous: asked ?? { operation: operation.id, relation: 'occurrence' },
       ...(question === undefined ? {} : { question }),
     };
@@ -336,15 +337,21 @@ export class Proposals {
     return result.record;
   }
 
-  /** A new round. On a declared step it is a proposal like any other: it takes the place of the latest one. */
-  async #reopen(place: Place, earlier: OperationRecord): Promise<Proposed> {
+  /**
+   * A new round. On a declared step it is a proposal like any other: it takes the place of the latest one. `undefined`:
+   * the earlier one is no longer what it was judged by, and another may have taken its place.
+   */
+  async #reopen(place: Place, earlier: OperationRecord): Promise<Proposed | undefined> {
     const context = this.#context;
     const { draft } = place;
+    const { id, intentKey } = earlier.operation;
+    // Asked after it was read: whatever comes from here on moves its version.
+    const [latest] = await context.store.latestClaims(context.tenant, [intentKey]);
+    if (latest?.holder !== streamOf(id)) return undefined;
     // No commit requires its row here: it may have been cancelled since it was remembered.
     this.#runs.forget(place.run);
     const { call } = draft;
     const run = await this.#runs.resolve(call.run, call.requester, call.destination, place.at);
-    const { id } = earlier.operation;
     const step = await this.#new.stepOf(draft, run);
     const replaced =
       step?.earlier !== undefined && step.earlier.operation.id !== id ? step.earlier.operation.id : undefined;
@@ -360,6 +367,8 @@ export class Proposals {
     const reopening = takeStep(context, {
       id,
       documents: prepared.documents,
+      from: earlier,
+      onlyAt: earlier.version,
       command: () => ({
         type: 'reopen',
         by: 'caller',
@@ -374,6 +383,7 @@ export class Proposals {
         : { beside: async () => [await this.#new.pointerTo(step.stream, id)] }),
     });
     const result = await reopening.catch((cause: unknown) => this.#reopenedAfterAll(earlier, cause));
+    if (!result.stored && result.refusal === 'changed') return undefined;
     // Whoever asked for the new round waits for it as for a first one.
     return result.stored
       ? { answer: 'new', record: result.record }

@@ -13,6 +13,7 @@ import { isStatementCurrent, isUnsettled, type Operation } from '../core/operati
 import type { Verdict } from '../core/policy.ts';
 import type { SeenState } from '../core/review-text.ts';
 import type { ConnectReport, Destination, LateReply, SendReport } from '../destination/port.ts';
+import { type Requirement, StoreFault } from '../store/port.ts';
 import { Allowances, NoPlace } from './allowances.ts';
 import { encodeReply } from './answers.ts';
 import { Checks } from './checks.ts';
@@ -52,6 +53,7 @@ export interface Beside {
 }
 
 const CONNECT_PAUSE_MS = 500;
+const LATE_AGAIN_MS = 1_000;
 /** A destination whose tools are not known is asked again after this. */
 const UNKNOWN_TOOLS_MS = 1_000;
 
@@ -500,31 +502,44 @@ export class Sender {
     });
   }
 
-  /** A reply that came after its attempt had been given up as lost: evidence, whoever holds the claim now. */
+  /**
+   * A reply that came after its attempt had been given up as lost: evidence, whoever holds the claim now. It comes once,
+   * so that a store that is down is waited for.
+   */
   async #late(destination: Destination, late: LateReply): Promise<void> {
-    const context = this.#context;
-    try {
-      const record = await readOperation(context, late.operation);
-      if (record === undefined) return;
-      const payload = await readPayload(context, record.operation);
-      const facts =
-        context.factsFor(destination.name, record.operation.tool, payload.arguments) ??
-        factsUnknown(record.operation);
-      const reading = readReport({ left: 'maybe', ended: 'reply', reply: late.reply, detail: '' }, facts);
-      const documents = [this.#recorder.document('result', late.operation, encodeReply(late.reply))];
-      const stored = await this.#recorder.record(record, reading.finding, facts, {
-        closes: late.attempt,
-        attempt: late.attempt,
-        documents,
-        reply: late.reply.truncated === true ? undefined : late.reply,
-        found: reading.found,
-      });
-      if (stored !== undefined) await this.carryOn(stored);
-    } catch (cause) {
-      context.report(
-        `A late reply of ${destination.name} to ${late.operation} was not recorded: ${describe(cause)}`,
-      );
+    const { environment, report } = this.#context;
+    for (;;) {
+      try {
+        const stored = await this.#recordLate(destination, late);
+        if (stored !== undefined) await this.#again(late.operation, stored);
+        return;
+      } catch (cause) {
+        const isOver = !(cause instanceof StoreFault) || this.#closing;
+        const what = `A late reply of ${destination.name} to ${late.operation} was not recorded`;
+        report(`${what}${isOver ? '' : ', and is tried again'}: ${describe(cause)}`);
+        if (isOver) return;
+        await new Promise<void>((resolve) => environment.after(LATE_AGAIN_MS, resolve));
+      }
     }
+  }
+
+  async #recordLate(destination: Destination, late: LateReply): Promise<OperationRecord | undefined> {
+    const context = this.#context;
+    const record = await readOperation(context, late.operation);
+    if (record === undefined) return undefined;
+    const payload = await readPayload(context, record.operation);
+    const facts =
+      context.factsFor(destination.name, record.operation.tool, payload.arguments) ??
+      factsUnknown(record.operation);
+    const reading = readReport({ left: 'maybe', ended: 'reply', reply: late.reply, detail: '' }, facts);
+    const documents = [this.#recorder.document('result', late.operation, encodeReply(late.reply))];
+    return this.#recorder.record(record, reading.finding, facts, {
+      closes: late.attempt,
+      attempt: late.attempt,
+      documents,
+      reply: late.reply.truncated === true ? undefined : late.reply,
+      found: reading.found,
+    });
   }
 
   // ── Checking ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -573,8 +588,11 @@ export class Sender {
     return stored;
   }
 
-  /** The claim of a worker that is gone: what it had out is unknown from now on, and looked up by us (I6). */
-  async takeOver(record: OperationRecord): Promise<OperationRecord> {
+  /**
+   * The claim of a worker that is gone: what it had out is unknown from now on, and looked up by us (I6).
+   * @param gone by what that was told; where it is so no more, the claim is left alone
+   */
+  async takeOver(record: OperationRecord, gone: Requirement): Promise<OperationRecord> {
     const context = this.#context;
     const { operation } = record;
     const open = operation.attempts.filter((attempt) => attempt.open);
@@ -584,6 +602,7 @@ export class Sender {
       const facts = context.factsFor(operation.destination, operation.tool, payload.arguments);
       const result = await takeStep(context, {
         id: operation.id,
+        requires: [gone],
         command: () => ({
           type: 'fence_attempt',
           attempt: attempt.id,
@@ -612,9 +631,9 @@ export class Sender {
     return true;
   }
 
-  async #again(id: string): Promise<void> {
+  async #again(id: string, from?: OperationRecord): Promise<void> {
     try {
-      const record = await readOperation(this.#context, id);
+      const record = from ?? (await readOperation(this.#context, id));
       if (record !== undefined && !this.#closing) await this.carryOn(record);
     } catch (cause) {
       this.#context.report(`Operation ${id} could not be carried on: ${describe(cause)}`);

@@ -4,7 +4,7 @@
 import { type Command, decide, type RefusalCode } from '../core/decide.ts';
 import type { Operation } from '../core/operation.ts';
 import type { Reply } from '../destination/port.ts';
-import type { ContentDocument, StreamWrite } from '../store/port.ts';
+import type { ContentDocument, Requirement, StreamWrite } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
 import {
   type LockRecords,
@@ -33,6 +33,8 @@ export interface Step {
   readonly reply?: Reply | undefined;
   /** The only version that it may be decided on: what a person had seen. Another one refuses as `changed`. */
   readonly onlyAt?: number;
+  /** What it was decided by beside the operation: where that has changed, it refuses as `changed`. */
+  readonly requires?: readonly Requirement[];
   /** Other streams that change in the same commit. */
   readonly beside?: () => Promise<readonly StreamWrite[]>;
   /** Something leaves after it: only while no stop has come that was not known when it was decided (I8). */
@@ -61,7 +63,8 @@ export async function takeStep(context: EngineContext, step: Step): Promise<Step
     from = withDelivery(context, from);
     const locks = await readLocks(store, tenant, from.operation.target?.locks);
     // The stops that it is decided under, whatever is heard of them before it is stored.
-    const requires = step.isSending === true ? [context.stops.requirement] : undefined;
+    const stops = step.isSending === true ? [context.stops.requirement] : [];
+    const requires = [...stops, ...(step.requires ?? [])];
     const decision = decide(from.operation, step.command(from.operation, locks), at);
     if (decision.events === undefined) return { stored: false, refusal: decision.refusal, record: from };
     const { operation, writes } = writesOf({
@@ -76,7 +79,7 @@ export async function takeStep(context: EngineContext, step: Step): Promise<Step
         at,
         crossRun: openEntries(from.operation, operation),
         writes: step.beside === undefined ? writes : [...writes, ...(await step.beside())],
-        ...(requires === undefined ? {} : { requires }),
+        ...(requires.length === 0 ? {} : { requires }),
         ...(step.documents === undefined ? {} : { documents: step.documents }),
       },
     ]);
@@ -90,6 +93,9 @@ export async function takeStep(context: EngineContext, step: Step): Promise<Step
       return { stored: true, record, freed: nextInLine(locks, operation) };
     }
     if (result?.outcome === 'stale' && result.stream === STOPS_STREAM) await context.stops.refresh();
+    if (result?.outcome === 'stale' && step.requires?.some(({ stream }) => stream === result.stream)) {
+      return { stored: false, refusal: 'changed', record: from };
+    }
     from = undefined;
   }
 }

@@ -228,14 +228,13 @@ export class Worker {
       case 'sending':
       case 'checking': {
         const last = operation.attempts.at(-1);
-        if (last?.worker === worker) {
+        if (last === undefined) return;
+        if (last.worker === worker) {
           this.#carryOn(operation.stage === 'sending' ? await this.#sender.reclaim(record) : record);
-        } else if (
-          last === undefined ||
-          (await this.#presence.isGone(last.worker, `${last.id}/${operation.epoch}`))
-        ) {
-          this.#carryOn(await this.#sender.takeOver(record));
+          return;
         }
+        const gone = await this.#presence.goneBy(last.worker, `${last.id}/${operation.epoch}`);
+        if (gone !== undefined) this.#carryOn(await this.#sender.takeOver(record, gone));
         return;
       }
       default:

@@ -96,7 +96,7 @@ describe('the facts beside a look-up', () => {
       'consistency: {kind: eventual, settle: PT10S}',
       'consistency: {kind: eventual, settle: PT10S}\n        available_for: PT5M',
       'PT5M',
-      'A look-up of task.create can be asked for PT5M, and an absence first counts after 900 s; it can never prove one.',
+      'A look-up of task.create can be asked for PT5M, and an absence first counts after 910 s; it can never prove one.',
     ],
     [
       'since: cursor, request: GET /changes',

@@ -34,6 +34,18 @@ test('a window is leased in slices, never more than it has, and begins anew', ()
   expect(windowAt(SECOND_MS, T0 + 999)).toBe(T0);
 });
 
+test('a clock that is a little behind counts in the window that another has begun, and one far ahead counts for none', () => {
+  const rate = { writes: 2, perMs: 10 * SECOND_MS };
+  const begun = leased(undefined, rate, T0 + 10_000)?.window;
+  const behind = leased(begun, rate, T0 + 9_900);
+  expect(behind?.window).toEqual({ beganAt: T0 + 10_000, taken: 2 });
+  expect(leased(behind?.window, rate, T0 + 9_950)).toBeUndefined();
+  expect(leased(behind?.window, rate, T0 + 10_050)).toBeUndefined();
+  // A clock that was an hour ahead has been set right: nobody waits for an hour.
+  const far = leased(undefined, rate, T0 + 3_600_000)?.window;
+  expect(leased(far, rate, T0)?.window).toEqual({ beganAt: T0, taken: 1 });
+});
+
 test.each([
   [{ code: 'waits_for_place', at_once: 1 }, 'waits for its turn: at most 1 write to tasks-eu is out at once'],
   [

@@ -45,6 +45,17 @@ function effectAfter(
   );
 }
 
+test('a repeat under a guard and its first try may both be acknowledged: that is one write (D7)', () => {
+  const first = attemptOf(1);
+  const repeat: Attempt = { ...attemptOf(2), under: 'request_key' };
+  const both = [evidenceOf(ACCEPTED, FIRST), evidenceOf(ACCEPTED, SECOND)];
+  expect(effectOf([first, repeat], both)).toBe('accepted');
+  expect(effectOf([first, repeat], both.toReversed())).toBe('accepted');
+  // Without a guard two were made; and what was proven absent has not been replayed.
+  expect(effectOf([first, attemptOf(2)], both)).toBe('diverged');
+  expect(effectOf([first, repeat], [evidenceOf(ABSENT, FIRST), ...both])).toBe('diverged');
+});
+
 describe('each effect is claimed only with its evidence (D4, I7)', () => {
   const ROWS: readonly (readonly [string, readonly Finding[], Effect])[] = [
     ['nothing at all', [], 'unknown'],

@@ -130,7 +130,23 @@ describe('a guard is counted on', () => {
     expect(repeats({}, { at: at - SECOND_MS })).toBe(true);
     expect(repeats({}, { at })).toBe(false);
     const { operation } = lost();
-    expect(usableUntil(KEY, operation)).toBe(at);
+    expect(usableUntil(KEY, operation, factsWith())).toBe(at);
+  });
+
+  test('for no longer than leaves its bytes the time to land within what is promised', () => {
+    const window = { kind: 'duration', at_least: 'PT50S', from: 'first_accept' } as const;
+    const { operation } = lost({ window });
+    const { sendByMs } = DEFAULT_BOUNDS;
+    // Late arrival is 30 s here, and the first byte of a repeat may leave until `sendBy`.
+    const at = T0 + 50 * SECOND_MS - 30 * SECOND_MS - sendByMs;
+    expect(usableUntil({ ...KEY, window }, operation, factsWith({ window }))).toBe(at);
+    expect(repeats({ window }, { at: at - 1 })).toBe(true);
+    expect(repeats({ window }, { at })).toBe(false);
+    // Of a silent contract 15 minutes count, which is more than is promised here.
+    const more = { limits: {} };
+    const short = { window: { ...window, at_least: 'PT10M' } };
+    expect(repeats(short, { at: T0 + SECOND_MS })).toBe(true);
+    expect(repeats(short, { at: T0 + SECOND_MS, more })).toBe(false);
   });
 
   test.each<[Guard['window'], boolean]>([

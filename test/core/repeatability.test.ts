@@ -174,14 +174,15 @@ describe('step 1: look-ups first', () => {
       { given: 'a silent contract: 15 minutes', lateArrival: undefined, afterMs: 15 * MINUTE_MS },
       { given: 'late arrival none at all', lateArrival: 'PT0S', afterMs: 0 },
       {
-        given: 'a settle time longer than late arrival',
+        given: 'a settle time, for what lands last has to be seen as well',
         lookup: { consistency: { kind: 'eventual', settle: 'PT10M' }, proves: AFTER_SETTLE },
-        afterMs: 10 * MINUTE_MS,
+        afterMs: 10 * MINUTE_MS + 30 * SECOND_MS,
       },
       {
-        given: 'late arrival longer than the settle time',
+        given: 'a settle time and a silent contract',
         lookup: { consistency: { kind: 'eventual', settle: 'PT10S' }, proves: AFTER_SETTLE },
-        afterMs: 30 * SECOND_MS,
+        lateArrival: undefined,
+        afterMs: 15 * MINUTE_MS + 10 * SECOND_MS,
       },
       {
         given: 'eventual without a settle time',

@@ -264,6 +264,31 @@ describe('a store that is down while a write is out', () => {
   });
 });
 
+test('a late reply that comes while the store is down is recorded when it is up again', async () => {
+  let isDown = false;
+  let refused = 0;
+  fixture = await setup();
+  const store = await memoryStore((inner) => ({
+    async read(...args) {
+      if (isDown && args[1].some((stream) => stream.startsWith('op:'))) {
+        refused += 1;
+        throw storeFault('not_stored');
+      }
+      return inner.read(...args);
+    },
+  }));
+  const ledger = await fixture.open({ store, settings: { replyTimeoutMs: 50 } });
+  const late = signal();
+  fixture.faults.push({ wait: late.promise });
+  const unknown = operationOf(await ledger.write(FREEZE));
+  expect(unknown).toMatchObject({ stage: 'parked', effect: 'unknown' });
+  isDown = true;
+  late.give();
+  await eventually(() => refused > 0, 'the late reply was to be recorded');
+  isDown = false;
+  await until(ledger, unknown.id, ({ effect }) => effect === 'accepted');
+});
+
 describe('a late acceptance', () => {
   test('of a write proven absent, whose lock another holds by now, is kept and shown as diverged (D4)', async () => {
     fixture = await setup();

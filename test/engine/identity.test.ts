@@ -352,6 +352,32 @@ describe('a call with another text outside the business parameters', () => {
     expect(sent).toEqual(['too long', 'short']);
   });
 
+  test('beside one with the first text leads to one record: whichever is stored first is the answer to both (I2)', async () => {
+    fixture = await setup();
+    const sent: string[] = [];
+    const create = async ({ text }: { readonly text: string }) => {
+      sent.push(text);
+      if (sent.length === 1) throw new DestinationError(said('not now'));
+      return said(`created ${text}`);
+    };
+    const ledger = await fixture.open({
+      factsFor: () => facts,
+      destinations: [functionDestination({ name: 'cab', tools: { create } })],
+    });
+    const write = (text: string) =>
+      ledger.write({
+        destination: 'cab',
+        tool: 'create',
+        arguments: { title: 'Freeze', text },
+        requester: 'agent',
+        ...RUN,
+      });
+    await write('one');
+    const [one, two] = (await Promise.all([write('one'), write('two')])).map(operationOf);
+    expect(one?.id).toBe(two?.id);
+    expect(sent).toHaveLength(2);
+  });
+
   test('after a withdrawn one sends the new text, and never the old one', async () => {
     fixture = await setup();
     let isUp = false;

@@ -359,6 +359,21 @@ describe('a write that needs a person', () => {
     await until(fixture.ledger, asked.id, (operation) => operation.stage === 'closed');
     const again = operationOf(await fixture.write('destroy', { vm: 'a' }, RUN));
     expect(again.id).toBe(asked.id);
+    const anew = operationOf(await fixture.write('destroy', { vm: 'a' }, RUN));
+    expect(anew).toMatchObject({ id: asked.id, stage: 'awaiting_approval' });
+    // Whoever looked at the first review has not seen what is asked now, though the payload is the same.
+    const decision = { operation: asked.id, digest: asked.digest, by: 'owner' } as const;
+    const old = {
+      ...decision,
+      review: asked.review?.id ?? '',
+      kind: 'approved',
+      strength: 'passphrase',
+    } as const;
+    expect(await fixture.ledger.decideReview(old)).toMatchObject({
+      decided: false,
+      refusal: 'review_differs',
+    });
+    expect(await fixture.ledger.refusalOf(old)).toMatchObject({ refusal: 'review_differs' });
     expect(fixture.records).toHaveLength(0);
   });
 

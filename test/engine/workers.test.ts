@@ -53,7 +53,7 @@ async function beating(parts: Partial<LedgerParts> = {}, liveWaits?: Promise<voi
 }
 
 /** Another ledger on the same file, whose looks at other workers are counted, and whose clock can be moved. */
-async function watching() {
+async function watching(beforeFencing: () => Promise<void> = async () => {}) {
   const seen = { looks: 0 };
   let offset = 0;
   const system = systemEnvironment();
@@ -62,6 +62,11 @@ async function watching() {
     read(tenant, streams) {
       if (streams.some((stream) => stream.startsWith('worker:'))) seen.looks += 1;
       return inner.read(tenant, streams);
+    },
+    async commit(changes) {
+      if (JSON.stringify(changes.flatMap(({ writes }) => writes)).includes('attempt_fenced'))
+        await beforeFencing();
+      return inner.commit(changes);
     },
   }));
   const ledger = await fixture.open({
@@ -103,6 +108,30 @@ describe('a worker that lives', () => {
       other.moveClock(100 * LEASE_MS);
     }
     expect(fixture.records).toHaveLength(3);
+  });
+
+  test('is not taken over by one that is held up until it has beaten again (I6)', async () => {
+    const { ledger, seen } = await beating();
+    const isGoing = signal();
+    let fencings = 0;
+    const other = await watching(async () => {
+      fencings += 1;
+      isGoing.give();
+      const before = seen.beats;
+      await eventually(() => seen.beats > before, 'another beat');
+    });
+    const gate = signal();
+    seen.beatsWait = isGoing.promise;
+    fixture.faults.push({ wait: gate.promise });
+    const out = write(ledger, 'slow');
+    await other.looksAgain(2);
+    other.moveClock(10 * LEASE_MS);
+    await eventually(() => fencings > 0, 'the claim was about to be taken');
+    await other.looksAgain(2);
+    gate.give();
+    const answer = await out;
+    expect(answer.kind).toBe('reply');
+    expect(await typesOf(ledger, operationOf(answer).id)).not.toContain('attempt_fenced');
   });
 
   test('goes on beating while its own search for work is held up', async () => {
