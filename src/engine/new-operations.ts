@@ -123,15 +123,17 @@ export class NewOperations {
     // What is observed, or wanted once more, takes the place of nothing.
     const isBeside = extras.observed !== undefined || extras.question === 'again';
     const step = isBeside ? undefined : await this.stepOf(draft, run);
-    const judged = await judgeProposal(context, draft, run.reference);
+    const judged =
+      draft.facts.policy === undefined ? undefined : await judgeProposal(context, draft, run.reference);
     const verdict = judged?.verdict;
     const seen = await this.#seen(draft, verdict, extras);
     const made = this.#proposal(draft, run, keys[0] ?? '', extras, {
       supersedes: step?.earlier?.operation.id,
       verdict,
     });
-    const isHeldBack =
-      extras.observed === undefined && (await this.#sender.principals.mayBeLost(draft.call.requester));
+    const mayBeLost =
+      extras.observed === undefined && this.#sender.principals.mayBeLost(draft.call.requester);
+    const isHeldBack = typeof mayBeLost === 'boolean' ? mayBeLost : await mayBeLost;
     // What `sendBy` and the absence of a result are counted from: after everything that took time.
     const at = context.environment.now();
     const withdrawn = await this.#withdrawn(step, made.proposal.id, at);
@@ -141,7 +143,8 @@ export class NewOperations {
     );
     const stopped = context.stops.over(made.proposal);
     const ended = extras.ended ?? (stopped && whyOf(stopped));
-    const begun = { ...made, seen, predecessor: step?.earlier, verdict, isHeldBack };
+    // What is copied comes last: members that are added to a copy cost many times as much.
+    const begun = { seen, predecessor: step?.earlier, verdict, isHeldBack, ...made };
     const first = this.#firstEvents(
       draft,
       begun,

@@ -165,10 +165,14 @@ export class Principals {
    * For what may be sent in the commit of its proposal: what cannot be read now is asked about before it is sent. Where
    * nothing is known of anybody it is looked at a few times a second, because to look costs as much as to judge.
    */
-  async mayBeLost(principal: string): Promise<boolean> {
-    const { environment } = this.#context;
+  mayBeLost(principal: string): boolean | Promise<boolean> {
     const isNothingKnown = this.#known?.rows.size === 0 && !isTokenPrincipal(principal);
-    if (isNothingKnown && environment.monotonic() < this.#goodUntil) return false;
+    if (isNothingKnown && this.#context.environment.monotonic() < this.#goodUntil) return false;
+    return this.#mayBeLostNow(principal);
+  }
+
+  async #mayBeLostNow(principal: string): Promise<boolean> {
+    const { environment } = this.#context;
     try {
       const isLost = (await this.lost(principal)) !== undefined;
       this.#goodUntil = environment.monotonic() + GOOD_FOR_MS;

@@ -2,16 +2,14 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
-import { LEDGER_FILE } from '../../src/compose.ts';
 import type { Operation } from '../../src/core/operation.ts';
 import type { StoppingPoint } from '../../src/core/stopping-points.ts';
 import { functionDestination } from '../../src/destination/function-destination.ts';
 import type { DecisionResult, Ledger, ReviewDecision } from '../../src/engine/ledger.ts';
-import { loadSqliteDriver } from '../../src/store/sqlite/driver.ts';
+import { alterContent, alterPayloads, alterStates } from './places.ts';
 import { type Fixture, factsOf, lookedUpBy, operationOf, setup, until } from './setup.ts';
 
 const STEP = { run: { id: 'cutover-1', step: 'decommission', single: true } };
@@ -213,23 +211,17 @@ describe('a decision', () => {
 });
 
 describe('a payload or digest that was altered behind the ledger’s back', () => {
-  const ALTERED: readonly (readonly [string, string])[] = [
-    ['the payload', `update content set bytes = cast('{"vm":"b"}' as blob) where label = 'payload'`],
-    ['the payload, which was emptied', `update content set bytes = x'' where label = 'payload'`],
-    [
-      'the digest that was decided on',
-      `update stream set state = replace(state, '"digest":"', '"digest":"0')`,
-    ],
+  const ALTERED: readonly (readonly [string, (data: string) => Promise<void>])[] = [
+    ['the payload', (data: string) => alterPayloads(data, '{"vm":"b"}')],
+    ['the payload, which was emptied', (data: string) => alterPayloads(data, '')],
+    ['the digest that was decided on', (data: string) => alterStates(data, '"digest":"', '"digest":"0')],
   ];
 
-  test.each(ALTERED)('%s: nothing is sent, and it is parked and named', async (_what, sql) => {
+  test.each(ALTERED)('%s: nothing is sent, and it is parked and named', async (_what, alterIn) => {
     const world = await start({ onDisk: true });
     const { data, ledger, records } = world;
     const waiting = await approvedAndWaiting(world);
-    const driver = await loadSqliteDriver();
-    const database = driver.open(join(data, LEDGER_FILE));
-    database.exec(sql);
-    database.close();
+    await alterIn(data);
     const parked = await until(ledger, waiting.id, ({ stage }) => stage === 'parked');
     expect([parked.why?.code, parked.effect]).toEqual(['digest_mismatch', 'not_sent']);
     const { groups } = await ledger.queue.read();
@@ -372,13 +364,8 @@ describe('a target that was read for its review', () => {
 
   test('and whose reading or text was altered behind the ledger’s back is held, and the text is not shown', async () => {
     const { asked, data, ledger, sent } = await reviewed();
-    const driver = await loadSqliteDriver();
-    const database = driver.open(join(data, LEDGER_FILE));
-    database.exec(
-      `update content set bytes = cast('{"fields":[{"at":"due","now":"Fri"}]}' as blob) where label = 'before'`,
-    );
-    database.exec(`update content set bytes = cast('Nothing is sent.' as blob) where label = 'review'`);
-    database.close();
+    await alterContent(data, 'before', '{"fields":[{"at":"due","now":"Fri"}]}');
+    await alterContent(data, 'review', 'Nothing is sent.');
     expect((await ledger.readings.operation(asked.id))?.shown).toBeUndefined();
     await ledger.decideReview(decision(asked));
     const held = await until(ledger, asked.id, ({ review }) => review?.because !== undefined);

@@ -32,18 +32,41 @@ export async function openStoreIn(data: string): Promise<Store> {
   return (await import('../../src/store/postgres/postgres-store.ts')).openPostgresStore(named);
 }
 
-/** Alters every payload, as somebody with an editor for databases would. */
-export async function alterPayloads(data: string, text: string): Promise<void> {
+/** Alters all content of one label, as somebody with an editor for databases would. */
+export async function alterContent(data: string, label: string, text: string): Promise<void> {
+  await alter(data, (schema, [first, second]) => ({
+    sql: `UPDATE ${schema}content SET bytes = ${first} WHERE label = ${second}`,
+    values: [Buffer.from(text), label],
+  }));
+}
+
+export const alterPayloads = (data: string, text: string): Promise<void> =>
+  alterContent(data, 'payload', text);
+
+/** Alters a text in every state. */
+export async function alterStates(data: string, from: string, to: string): Promise<void> {
+  await alter(data, (schema, [first, second]) => ({
+    sql: `UPDATE ${schema}stream SET state = replace(state, ${first}, ${second})`,
+    values: [from, to],
+  }));
+}
+
+type Alteration = (
+  schema: string,
+  places: readonly [string, string],
+) => { readonly sql: string; readonly values: readonly [Buffer | string, string] };
+
+async function alter(data: string, alteration: Alteration): Promise<void> {
   const named = readStoreFile(data);
   if (named !== undefined) {
     const schema = new URL(named.url).searchParams.get('schema');
-    await database?.ask(`UPDATE ${schema}.content SET bytes = $1 WHERE label = 'payload'`, [
-      Buffer.from(text),
-    ]);
+    const { sql, values } = alteration(`${schema}.`, ['$1', '$2']);
+    await database?.ask(sql, values);
     return;
   }
+  const { sql, values } = alteration('', ['?', '?']);
   const file = (await loadSqliteDriver()).open(join(data, LEDGER_FILE));
-  file.prepare("UPDATE content SET bytes = ? WHERE label = 'payload'").run(Buffer.from(text));
+  file.prepare(sql).run(...values);
   file.close();
 }
 

@@ -499,6 +499,23 @@ const faults: readonly PlantedFault[] = [
     caughtBy: 'a lock is handed over inside one call',
   },
   {
+    fault: 'looks once in a call at what several changes of it require',
+    plant: (store) =>
+      withVerbs(store, {
+        commit: (changes) => {
+          const seen = new Set<string>();
+          return store.commit(
+            changes.map((one) => ({
+              ...one,
+              requires: (one.requires ?? []).filter(({ stream }) => !seen.has(stream) && seen.add(stream)),
+            })),
+          );
+        },
+      }),
+    caughtBy:
+      'what changes of one call require is looked at by each of them, also when one between them has written it',
+  },
+  {
     fault: 'skips streams that do not exist',
     plant: (store) =>
       withVerbs(store, {

@@ -116,9 +116,9 @@ export class GroupCommit {
     const results: ChangeResult[][] = [];
     try {
       const { statements } = this.#handle;
-      const next = new Numbers(statements);
+      const transaction = { next: new Numbers(statements), required: new Map<string, number>() };
       for (const { changes } of calls) {
-        results.push(changes.map((change) => writeChange(statements, this.#tenants, next, change)));
+        results.push(changes.map((change) => writeChange(statements, this.#tenants, transaction, change)));
       }
     } catch (error) {
       this.#refuse(calls, this.#fault(error, this.#undo(error)));

@@ -72,20 +72,31 @@ export class Numbers {
   }
 }
 
+/**
+ * What this transaction has looked up because a change required it: many changes of one moment require the same stream.
+ * Versions by tenant and stream; one that the transaction writes is looked up anew.
+ */
+export type Required = Map<string, number>;
+
 /** Inside a writing transaction. Throws only SQLite's own errors. */
 export function writeChange(
   statements: Statements,
   tenants: Tenants,
-  next: Numbers,
+  { next, required }: { readonly next: Numbers; readonly required: Required },
   change: FrozenChange,
 ): ChangeResult {
   const tenant = tenants.find(change.tenant);
   const heads = new Map<StreamId, Head>();
-  const refusal = findObstacle(statements, tenant, change, heads);
+  const refusal = findObstacle(statements, tenant, change, heads, required);
   if (refusal !== undefined) return refusal;
   const known = tenant === NO_TENANT ? tenants.add(change.tenant) : tenant;
   new ChangeWriter(statements, known, next, heads).write(change);
+  for (const { stream } of change.writes) required.delete(requiredKey(tenant, stream));
   return { outcome: 'stored' };
+}
+
+function requiredKey(tenant: number, stream: StreamId): string {
+  return `${tenant} ${stream}`;
 }
 
 /** The reading half. Fills in the heads of the streams that exist. */
@@ -94,6 +105,7 @@ function findObstacle(
   tenant: number,
   change: FrozenChange,
   heads: Map<StreamId, Head>,
+  required: Required,
 ): ChangeResult | undefined {
   const versionOf = (stream: StreamId): number => {
     const head = findHead(statements, tenant, stream);
@@ -107,7 +119,9 @@ function findObstacle(
     if (version !== expectedVersion) return { outcome: 'stale', stream, version };
   }
   for (const requirement of change.requires) {
-    const version = versionOf(requirement.stream);
+    const key = requiredKey(tenant, requirement.stream);
+    const version = required.get(key) ?? versionOf(requirement.stream);
+    required.set(key, version);
     if (version !== requirement.version) return { outcome: 'stale', stream: requirement.stream, version };
   }
   // Most of what is named is written by the same change, or has just been looked at.

@@ -54,6 +54,24 @@ export const callCases: readonly CaseDefinition[] = [
     },
   },
   {
+    name: 'what changes of one call require is looked at by each of them, also when one between them has written it',
+    async run({ store }) {
+      await put(store, change([write('rule:a', 0)]));
+      const requiring = (stream: string, version: number) =>
+        change([write(stream, 0)], { requires: [{ stream: 'rule:a', version }] });
+      const results = await store.commit([
+        requiring('op:a', 1),
+        requiring('op:b', 1),
+        change([write('rule:a', 1)]),
+        requiring('op:c', 1),
+        requiring('op:d', 2),
+      ]);
+      const stale = { outcome: 'stale', stream: 'rule:a', version: 2 };
+      assert.deepEqual(results, [STORED, STORED, STORED, stale, STORED]);
+      await assertUntouched(store, 'op:c', 0);
+    },
+  },
+  {
     name: 'a lock is handed over inside one call',
     async run({ store }) {
       const lock = (expectedVersion: number, holder: string | null) =>
