@@ -7,7 +7,8 @@
 // tenth of its time. What was stored before content was sealed is read as it is.
 
 import { type Cipher, createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
-import type { Change, ChangeResult, ContentDocument, DocumentReference, Durability, Store } from './port.ts';
+import { DelegatingStore } from './delegating-store.ts';
+import type { Change, ChangeResult, ContentDocument, DocumentReference, Store } from './port.ts';
 
 /** AES-256 in counter mode (NIST SP 800-38A): a block of the key stream is never used twice. */
 const CIPHER = 'aes-256-ctr';
@@ -23,8 +24,7 @@ export const CONTENT_KEY_BYTES = 32;
 /** A document that is there and cannot be opened: altered, or sealed with another key. */
 export type Unopened = (reference: DocumentReference) => void;
 
-export class SealedContent implements Store {
-  readonly #store: Store;
+export class SealedContent extends DelegatingStore {
   readonly #keyBytes: () => Uint8Array;
   readonly #unopened: Unopened;
   #stream: KeyStream | undefined;
@@ -34,61 +34,21 @@ export class SealedContent implements Store {
    * @param unopened told of each document that cannot be opened; who asked for it is given none
    */
   constructor(store: Store, keyBytes: () => Uint8Array, unopened: Unopened) {
-    this.#store = store;
+    super(store);
     this.#keyBytes = keyBytes;
     this.#unopened = unopened;
   }
 
-  get durability(): Durability {
-    return this.#store.durability;
+  override async commit(changes: readonly Change[]): Promise<readonly ChangeResult[]> {
+    return this.inner.commit(changes.map((change) => this.#sealed(change)));
   }
 
-  get commits(): number {
-    return this.#store.commits;
-  }
-
-  async commit(changes: readonly Change[]): Promise<readonly ChangeResult[]> {
-    return this.#store.commit(changes.map((change) => this.#sealed(change)));
-  }
-
-  read(...args: Parameters<Store['read']>): ReturnType<Store['read']> {
-    return this.#store.read(...args);
-  }
-
-  latestClaims(...args: Parameters<Store['latestClaims']>): ReturnType<Store['latestClaims']> {
-    return this.#store.latestClaims(...args);
-  }
-
-  crossRun(...args: Parameters<Store['crossRun']>): ReturnType<Store['crossRun']> {
-    return this.#store.crossRun(...args);
-  }
-
-  history(...args: Parameters<Store['history']>): ReturnType<Store['history']> {
-    return this.#store.history(...args);
-  }
-
-  live(...args: Parameters<Store['live']>): ReturnType<Store['live']> {
-    return this.#store.live(...args);
-  }
-
-  streams(...args: Parameters<Store['streams']>): ReturnType<Store['streams']> {
-    return this.#store.streams(...args);
-  }
-
-  async documents(
+  override async documents(
     tenant: string,
     references: readonly DocumentReference[],
   ): Promise<readonly (ContentDocument | undefined)[]> {
-    const documents = await this.#store.documents(tenant, references);
+    const documents = await this.inner.documents(tenant, references);
     return documents.map((document) => document && this.#opened(document));
-  }
-
-  foreignCommits(): Promise<number> {
-    return this.#store.foreignCommits();
-  }
-
-  close(): Promise<void> {
-    return this.#store.close();
   }
 
   #sealed(change: Change): Change {
